@@ -15,11 +15,12 @@ import typer
 from bursar.cli import run_app
 from bursar.cli.options import JsonOption
 from bursar.cli.output import print_table
-from bursar.compute import Engine, UnitProgress, make_engine
+from bursar.compute import Engine, make_engine
 from bursar.errors import BursarError, ConfigError
 from experiments import laws_files
 from experiments.bench import GROUPS, cases_of
 from experiments.display import UnitsDisplay
+from experiments.progress import UnitProgress
 from experiments.studies.arms import Place
 from experiments.studies.catalogue import known_studies, missing_data
 from experiments.studies.page import Coverage, write_study_report

@@ -14,7 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from bursar.compute import Unit, UnitProgress, duration
+from bursar.compute import Unit, duration
+from experiments.progress import UnitProgress
 
 QUIET = 1.0  # seconds between two plain lines, so that quick units do not flood a log
 WIDTH = 24  # of a unit's own bar

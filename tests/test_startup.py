@@ -32,7 +32,7 @@ def test_reading_a_campaign_and_serving_its_page_imports_no_heavy_library(module
     [
         (
             "numba",
-            "import numpy as np; from bursar.learners.lockstep.compiled import affine; affine(*3 * [np.ones((1, 1))])",
+            "import numpy as np; from bursar.learners.lockstep.average import affine; affine(*3 * [np.ones((1, 1))])",
             "oracle",
         ),
         (

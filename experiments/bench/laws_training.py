@@ -17,8 +17,7 @@ from torch.nn import functional as F
 from bursar.corpus.formats import read
 from bursar.learners import lockstep
 from bursar.learners.lockstep import FitJob, Settings
-from bursar.learners.lockstep.jobs import walk
-from bursar.learners.lockstep.trainer import one_torch_thread
+from bursar.learners.lockstep.trainer import one_torch_thread, walk
 from experiments.bench.harness import CannotMeasureError, Case, Measured, Sides, seconds
 from experiments.bench.judged import Judged
 from experiments.studies.laws_network import DENSE, HIDDEN, MultitaskTagger

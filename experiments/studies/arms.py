@@ -32,8 +32,9 @@ from bursar.learners import Learner, make_learner
 from bursar.selection import make_strategy
 from bursar.simulation import assistant_corpus
 from bursar.uncertainty import MEASURES, confidences
-from bursar.uncertainty.calibration import overconfidence_error, r_squared
+from bursar.uncertainty.calibration import overconfidence_error
 from experiments.studies.defaults import with_defaults_of_then
+from experiments.studies.statistics import r_squared
 
 TASKS = {"ewt": ["dependencies", "entities"], "scierc": ["entities", "relations"], "webnlg": ["entities", "relations"]}
 SHORT = {"layers": 3, "frozen_layers": 2, "learning_rate": 1e-3, "patience": 8}  # a learner for hundreds of trainings

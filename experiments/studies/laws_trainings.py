@@ -27,7 +27,7 @@ from bursar.corpus import Corpus
 from bursar.errors import ConfigError, SchemaError
 from bursar.learners import lockstep
 from bursar.learners.lockstep import FitJob, Trained
-from bursar.learners.lockstep.words import word_vectors
+from bursar.learners.lockstep.texts import word_vectors
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Tagging
 from bursar.tasks.schemes import spans_of_codes

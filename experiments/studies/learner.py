@@ -24,11 +24,11 @@ from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
 from bursar.uncertainty import MEASURES, confidences
-from bursar.uncertainty.calibration import calibration_summary, overconfidence_error, r_squared
+from bursar.uncertainty.calibration import calibration_summary, overconfidence_error
 from experiments.studies.arms import Place, corpus_of
 from experiments.studies.defaults import with_defaults_of_then
 from experiments.studies.findings import Cell, Findings, Table
-from experiments.studies.statistics import spread
+from experiments.studies.statistics import r_squared, spread
 from experiments.studies.study import STUDIES, Run, Study
 
 

@@ -18,10 +18,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bursar.compute import THIS_PROCESS, Engine, ResultStore, Unit, UnitObserver, UnitProgress, address, run_units
+from bursar.compute import THIS_PROCESS, Engine, ResultStore, Unit, UnitObserver, address, run_units
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.registry import Registry
+from experiments.progress import UnitProgress
 from experiments.studies.arms import Place
 from experiments.studies.findings import Findings
 
@@ -146,7 +147,9 @@ def run_study(
     for file in [out, *(file_of(other, scale, out.parent) for other in study.shares)]:
         if file.exists():
             for run in Results.read(file).runs:
-                store.add(study.work, run["unit"], run["result"])
+                where = address(study.work, run["unit"])
+                if where not in store:
+                    store.put(where, run["unit"], run["result"])
 
     def results() -> Results:
         missing = object()
@@ -166,7 +169,7 @@ def run_study(
 
 
 @dataclass
-class _Writing:
+class _Writing(UnitObserver):
     """A watcher that writes the results down every now and then, and passes on what it sees."""
 
     watcher: UnitObserver

@@ -22,34 +22,19 @@ if TYPE_CHECKING:
     from bursar.simulation import assistant_corpus
     from bursar.tasks import Beliefs, CostModel, Task
 
-# Where each public name lives. Nothing is imported before it is asked for: ``import bursar`` is quick.
-_HOMES = {
-    "Annotation": "ledger",
-    "Beliefs": "tasks",
-    "BursarError": "errors",
-    "Campaign": "campaign",
-    "CampaignConfig": "campaign",
-    "Candidates": "selection",
-    "Corpus": "corpus",
-    "CorpusBuilder": "corpus",
-    "CostModel": "tasks",
-    "GoldAnnotator": "campaign",
-    "Learner": "learners",
-    "Ledger": "ledger",
-    "Run": "campaign",
-    "Selection": "selection",
-    "Strategy": "selection",
-    "Submission": "ledger",
-    "Task": "tasks",
-    "assistant_corpus": "simulation",
-    "load_config": "campaign",
-    "make_learner": "learners",
-    "make_strategy": "selection",
-    "read": "corpus",
-    "run_campaign": "campaign",
-    "write": "corpus",
-    "write_report": "report",
+# Where public names live. Nothing is imported before it is asked for: ``import bursar`` is quick.
+_NAMES = {
+    "campaign": ["Campaign", "CampaignConfig", "GoldAnnotator", "Run", "load_config", "run_campaign"],
+    "corpus": ["Corpus", "CorpusBuilder", "read", "write"],
+    "errors": ["BursarError"],
+    "learners": ["Learner", "make_learner"],
+    "ledger": ["Annotation", "Ledger", "Submission"],
+    "report": ["write_report"],
+    "selection": ["Candidates", "Selection", "Strategy", "make_strategy"],
+    "simulation": ["assistant_corpus"],
+    "tasks": ["Beliefs", "CostModel", "Task"],
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Annotation",

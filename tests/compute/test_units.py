@@ -70,7 +70,7 @@ def test_a_watcher_is_told_everything_in_order(tmp_path, engine):
     diary = Diary()
     store = ResultStore(tmp_path / "store")
     work = partial(square, tmp_path)
-    store.add(work, {"x": 9}, "known")
+    store.put(address(work, {"x": 9}), {"x": 9}, "known")
     run_units(work, [{"x": 9}, {"x": 2}, {"x": 2}], engine=engine, store=store, watcher=diary)
     report = ("reported", 2, ("squaring", 2))
     assert diary.pages == [("begun", 2, 1), report, ("finished", 2, expected([2])[0])]
@@ -125,13 +125,6 @@ def test_a_store_tells_a_result_it_cannot_hold(tmp_path):
     with pytest.raises(TypeError, match=r"the result of \{'x': 1\} is not JSON"):
         ResultStore(tmp_path).put("1f", {"x": 1}, {1, 2})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_known_results_do_not_replace_those_that_are_there(tmp_path):
-    store, work = ResultStore(tmp_path), partial(square, tmp_path)
-    store.add(work, {"x": 1}, "first")
-    store.add(work, {"x": 1}, "second")
-    assert list(store) == [({"x": 1}, "first")]
 
 
 def test_the_address_is_of_the_function_and_the_unit_and_not_of_folders(tmp_path):

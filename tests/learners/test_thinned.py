@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from bursar.errors import LearnerError
-from bursar.learners.calibration import HIGHEST, LOWEST, fit_temperature
 from bursar.learners.encoders.bert import BertEncoder
+from bursar.learners.examples import HIGHEST, LOWEST, fit_temperature
 from bursar.uncertainty import MEASURES
 from tests.learners.trainings import TASKS, made, restored
 

@@ -11,7 +11,7 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
 from bursar.learners import lockstep
 from bursar.learners.lockstep import Settings
-from bursar.learners.lockstep.words import word_vectors
+from bursar.learners.lockstep.texts import word_vectors
 from bursar.oracle import LabellingProblem, SearchPlan, network, search
 from bursar.oracle.judge_registry import JUDGES, make_judge
 from bursar.oracle.network import NetworkJudge, NetworkOptions

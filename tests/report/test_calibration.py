@@ -13,7 +13,7 @@ from bursar.report.calibration import (
     reliability_charts,
     reliability_table,
 )
-from bursar.uncertainty import calibration_summary
+from bursar.uncertainty.calibration import calibration_summary
 from tests.report import results
 from tests.report.results import KINDS, make_corpus, make_reliability, make_result
 from tests.report.test_page import Outline, data_of, shown

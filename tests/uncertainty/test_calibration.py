@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.uncertainty import (
-    calibration_summary,
-    overconfidence_error,
-    r_squared,
-    reliability,
-)
+from bursar.uncertainty.calibration import calibration_summary, overconfidence_error, reliability
 
-KERNELS = [calibration_summary, overconfidence_error, r_squared, reliability]
+KERNELS = [calibration_summary, overconfidence_error, reliability]
 share = st.floats(0, 1) | st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0])
 items = st.lists(st.tuples(share, share), min_size=1, max_size=30)
 
@@ -87,7 +82,6 @@ def test_a_model_that_is_as_right_as_it_says_has_no_error_of_either_sort():
     confidence = np.linspace(0, 1, 101)
     assert reliability(confidence, confidence).calibration_error == 0
     assert overconfidence_error(confidence, confidence) == 0
-    assert r_squared(confidence, confidence) == pytest.approx(1)
 
 
 @given(items)
@@ -97,29 +91,6 @@ def test_the_order_of_the_items_does_not_matter(pairs):
     for key, value in there.items():
         for x, y in zip(np.atleast_1d(value), np.atleast_1d(back[key]), strict=True):
             assert x is y is None or x == pytest.approx(y, abs=2e-6)
-
-
-# -- R² --------------------------------------------------------------------------------------------------------------
-@given(st.integers(0, 10**6), st.integers(3, 40))
-@settings(max_examples=50, deadline=None)
-def test_r_squared_is_what_the_best_straight_line_explains(seed, n):
-    confidence, accuracy = np.random.default_rng(seed).random((2, n))
-    left = accuracy - np.polyval(np.polyfit(confidence, accuracy, 1), confidence)
-    expected = 1 - (left @ left) / ((accuracy - accuracy.mean()) ** 2).sum()
-    assert r_squared(confidence, accuracy) == pytest.approx(expected, abs=1e-9)
-
-
-def test_r_squared_asks_for_a_line_and_not_for_the_right_one():
-    """Too sure by 0.5 throughout, and yet a perfect guide to what is hard."""
-    accuracy = np.array([0.1, 0.2, 0.4])
-    assert r_squared(accuracy + 0.5, accuracy) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("constant", [0.1, 0.3, 1 / 3, 1.0])
-def test_a_constant_explains_nothing(constant):
-    other = np.linspace(0, 1, 7)
-    assert r_squared(np.full(7, constant), other) == 0
-    assert r_squared(other, np.full(7, constant)) == 0
 
 
 # -- as JSON, and what is refused ------------------------------------------------------------------------------------

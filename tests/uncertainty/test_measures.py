@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bursar.errors import SelectionError
 from bursar.ragged import offsets_of
 from bursar.tasks import Beliefs, Estimates
-from bursar.uncertainty import (
+from bursar.uncertainty.measures import (
     MEASURES,
     bald,
     dropout_agreement,

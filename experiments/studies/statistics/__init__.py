@@ -3,6 +3,7 @@
 from experiments.studies.statistics.money import areas, regret, saved, saved_interval
 from experiments.studies.statistics.paired import PairedTest, compare_all, holm, paired_test, spread
 from experiments.studies.statistics.tables import agreement_with, table4, wins
+from experiments.studies.statistics.trust import r_squared
 
 __all__ = [
     "PairedTest",
@@ -11,6 +12,7 @@ __all__ = [
     "compare_all",
     "holm",
     "paired_test",
+    "r_squared",
     "regret",
     "saved",
     "saved_interval",

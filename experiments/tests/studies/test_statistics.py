@@ -19,6 +19,7 @@ from experiments.studies.statistics import (
     compare_all,
     holm,
     paired_test,
+    r_squared,
     regret,
     saved,
     saved_interval,
@@ -455,3 +456,26 @@ def test_stopping_loses_what_going_on_would_have_brought():
     for wrong in (4, -1):
         with pytest.raises(ValueError, match="rounds 0 to 3"):
             regret(wrong, curve)
+
+
+# -- R² --------------------------------------------------------------------------------------------------------------
+@given(st.integers(0, 10**6), st.integers(3, 40))
+@settings(max_examples=50, deadline=None)
+def test_r_squared_is_what_the_best_straight_line_explains(seed, n):
+    confidence, accuracy = np.random.default_rng(seed).random((2, n))
+    left = accuracy - np.polyval(np.polyfit(confidence, accuracy, 1), confidence)
+    expected = 1 - (left @ left) / ((accuracy - accuracy.mean()) ** 2).sum()
+    assert r_squared(confidence, accuracy) == pytest.approx(expected, abs=1e-9)
+
+
+def test_r_squared_asks_for_a_line_and_not_for_the_right_one():
+    """Too sure by 0.5 throughout, and yet a perfect guide to what is hard."""
+    accuracy = np.array([0.1, 0.2, 0.4])
+    assert r_squared(accuracy + 0.5, accuracy) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.3, 1 / 3, 1.0])
+def test_a_constant_explains_nothing(constant):
+    other = np.linspace(0, 1, 7)
+    assert r_squared(np.full(7, constant), other) == 0
+    assert r_squared(other, np.full(7, constant)) == 0

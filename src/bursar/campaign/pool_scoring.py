@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.unit_space import UnitDoubts
-from bursar.compute import THIS_PROCESS, ArrayStore, Engine, ProgressCallback, Unit, run_units, split_evenly
+from bursar.compute import (
+    THIS_PROCESS,
+    ArrayStore,
+    Engine,
+    ProgressCallback,
+    Unit,
+    UnitObserver,
+    run_units,
+    split_evenly,
+)
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Embeddings, Progress, no_progress
@@ -147,7 +156,7 @@ class PoolScoring:
         return run_units(partial(answer, load=load), units, engine=engine, store=store, watcher=watcher, fill=filled)
 
 
-class _Watcher:
+class _Watcher(UnitObserver):
     """Sums the progress of shards."""
 
     def __init__(self, stage: str, progress: Progress) -> None:

@@ -1,11 +1,10 @@
 """Run units of work on cores and machines; finished units are never run again."""
 
 from bursar.compute.engine import THIS_PROCESS, Engine, ProgressCallback, ThisProcess, Unit, Work
-from bursar.compute.engines import make_engine
 from bursar.compute.processes import Processes, cores
-from bursar.compute.progress import UnitObserver, UnitProgress, duration
+from bursar.compute.progress import UnitObserver, duration
 from bursar.compute.store import ArrayStore, ResultStore, address
-from bursar.compute.units import run_all, run_units, split_evenly
+from bursar.compute.units import make_engine, run_all, run_units, split_evenly
 from bursar.errors import ComputeError
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "ThisProcess",
     "Unit",
     "UnitObserver",
-    "UnitProgress",
     "Work",
     "address",
     "cores",

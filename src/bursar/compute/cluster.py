@@ -181,8 +181,6 @@ class _Pool:
 
 
 class _Mailbox:
-    """A queue of the reports of units."""
-
     def __init__(self) -> None:
         self.reports: list[tuple[tuple[str, int], Any]] = []
 

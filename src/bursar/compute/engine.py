@@ -79,7 +79,6 @@ class ThisProcess:
 
     @contextmanager
     def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
-        """A pool of this process only."""
         yield _InProcessPool(on_report)
 
 

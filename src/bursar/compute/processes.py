@@ -160,8 +160,6 @@ class ChildProcess:
 
 
 class _Worker(ChildProcess):
-    """A process that runs units of work."""
-
     def __init__(self, threads: int) -> None:
         super().__init__(_work, threads)
         self.number = -1
@@ -204,7 +202,6 @@ def _no_interrupt() -> Iterator[None]:
 
 
 def _begin(serve: Callable[[Connection], None], line: Connection, parent: int) -> None:
-    """The entry point of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops its workers
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

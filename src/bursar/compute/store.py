@@ -77,17 +77,10 @@ class ResultStore:
         _write(self._path(address), text.encode())
         return json.loads(text)["result"]
 
-    def add(self, work: Work, unit: Unit, result: Any) -> None:
-        """Store a result from elsewhere unless there is one already."""
-        where = address(work, unit)
-        if where not in self:
-            self.put(where, unit, result)
-
     def __contains__(self, address: object) -> bool:
         return self._read(self._path(str(address))) is not None
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Any]]:
-        """Every unit and its result, sorted by address."""
         for path in sorted(self.folder.glob(f"*{self.suffix}")):
             found = self._read(path)
             if found is not None:
@@ -119,7 +112,6 @@ class ArrayStore(ResultStore):
     suffix = ".npz"
 
     def put(self, address: str, unit: Unit, result: Any) -> Any:
-        """Store arrays; they are on disk when this returns."""
         arrays: dict[str, Any] = {f"result {name}": np.asarray(array) for name, array in result.items()}
         wrong = [name for name, array in arrays.items() if array.dtype.hasobject]
         if wrong:

@@ -1,4 +1,4 @@
-"""Run units of work, each once, on an engine; results can be stored."""
+"""Run units of work, each once, on an engine that is found by name; results can be stored."""
 
 from __future__ import annotations
 
@@ -12,11 +12,40 @@ from typing import Any
 
 from bursar.compute.engine import THIS_PROCESS, Ended, Engine, ProgressCallback, Unit, Work
 from bursar.compute.processes import Processes
-from bursar.compute.progress import UnitObserver, UnitProgress
+from bursar.compute.progress import UnitObserver
 from bursar.compute.store import ResultStore, address, name_of
-from bursar.errors import ComputeError
+from bursar.errors import ComputeError, ConfigError
 
 _MISSING = object()
+KNOWN = "here, processes, processes:4, ray, ray://host:port, ray:host:port"
+
+
+def make_engine(text: str, workers: int | None = None) -> Engine:
+    """Make an engine: ``here``, ``processes``, ``processes:4``, ``ray``, ``ray://host:port``, ``ray:host:port``.
+
+    ``workers`` is the number of units that run at a time, if the name does not give it.
+
+    >>> make_engine("processes:4").workers
+    4
+    >>> make_engine("threads")
+    Traceback (most recent call last):
+        ...
+    bursar.errors.ConfigError: there is no engine 'threads'. Fix: choose one of: here, processes, processes:4, ray, ...
+    """
+    name, _, rest = text.partition(":")
+    if text == "here" and workers in (None, 1):
+        return THIS_PROCESS
+    if text == "here":
+        raise ConfigError(f"'here' runs one unit at a time, not {workers}", fix=f"choose processes:{workers}")
+    if name == "processes" and (not rest or rest.isdigit()):
+        if rest and workers not in (None, int(rest)):
+            raise ConfigError(f"{text!r} means {rest} workers, but {workers} are given", fix="give one number")
+        return Processes(int(rest) if rest else workers)
+    if name == "ray":
+        from bursar.compute.cluster import Cluster
+
+        return Cluster(text if rest.startswith("//") else rest or None, workers)
+    raise ConfigError(f"there is no engine {text!r}", fix=f"choose one of: {KNOWN}")
 
 
 def run_units(
@@ -58,7 +87,7 @@ def run_units(
         results = {where: result for where, result in found.items() if result is not _MISSING}
     open_ones = [where for where in different if where not in results]
     jobs = {number: (work, different[where]) for number, where in enumerate(open_ones)}
-    watch = watcher or UnitProgress()
+    watch = watcher or UnitObserver()
     watch.begun(len(different), len(results))
 
     def finished(number: int, result: Any, seconds: float) -> None:

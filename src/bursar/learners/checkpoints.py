@@ -48,24 +48,20 @@ class Checkpoint:
         if not self.file.exists():
             return None
         if tuple(map(int, torch.__version__.split(".")[:2])) < SAFE_TORCH:
-            raise CheckpointError(
-                f"the checkpoint {self.file} is not read: torch {torch.__version__} may run code from such a file",
-                fix="install torch 2.6 or newer, or delete the file to train from the start",
-            )
+            why = f"not read: torch {torch.__version__} may run code from such a file"
+            raise self._refused(why, "install torch 2.6 or newer, or delete the file to train from the start")
         try:
             saved: dict[str, Any] = torch.load(self.file, weights_only=True)
             about = saved.pop("about")
         except Exception as wrong:  # a damaged file can raise anything
             reason = str(wrong).splitlines()[0] if str(wrong) else type(wrong).__name__
-            raise CheckpointError(
-                f"the checkpoint {self.file} is damaged: {reason}", fix="delete it to train from the start"
-            ) from None
+            raise self._refused(f"damaged: {reason}") from None
         if about != self.about:
-            raise CheckpointError(
-                f"the checkpoint {self.file} is of another training: other items, tasks, settings or seed",
-                fix="delete it to train from the start",
-            )
+            raise self._refused("of another training: other items, tasks, settings or seed")
         return saved
+
+    def _refused(self, why: str, fix: str = "delete it to train from the start") -> CheckpointError:
+        return CheckpointError(f"the checkpoint {self.file} is {why}", fix=fix)
 
     def clear(self) -> None:
         self.file.unlink(missing_ok=True)

@@ -1,8 +1,12 @@
-"""Annotated items prepared for training: targets encoded once, used at every step."""
+"""Annotated items prepared for training: targets encoded once, used at every step; and temperatures.
+
+A temperature is one number per task that divides its scores, fitted on development items (Guo et al. 2017).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +15,40 @@ import torch
 from torch import Tensor
 
 from bursar.corpus import Corpus
-from bursar.learners.calibration import fit_temperature
 from bursar.learners.readings import ReadingCache
 from bursar.learners.sharing import SharedModel
 from bursar.ragged import BoolArray, IntArray, Ragged, offsets_of
 from bursar.tasks import Relations, Task
 from bursar.tasks.heads import Encoded
 from bursar.tasks.heads.spans import spans_to_link
+
+LOWEST, HIGHEST = 0.05, 20.0
+
+
+def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
+    """The temperature with the lowest loss, by golden-section search on its logarithm; the loss has one minimum.
+
+    >>> round(fit_temperature(lambda t: (math.log(t) - math.log(1.7)) ** 2), 4)
+    1.7
+    >>> fit_temperature(lambda t: 0.0)  # all temperatures are equally good
+    1.0
+    """
+    if loss(LOWEST) == loss(1.0) == loss(HIGHEST):
+        return 1.0
+    ratio = (math.sqrt(5) - 1) / 2
+    low, high = math.log(LOWEST), math.log(HIGHEST)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = loss(math.exp(left)), loss(math.exp(right))
+    for _ in range(steps):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = loss(math.exp(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = loss(math.exp(right))
+    return math.exp((low + high) / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +61,6 @@ class Examples:
 
     @classmethod
     def of(cls, items: Corpus, model: SharedModel) -> Examples:
-        """Encode the labels of the items for a model's heads."""
         present, targets, spans = {}, {}, {}
         for name in model.tasks:
             labels, head = items.labels[name], model.head(name)
@@ -63,11 +93,9 @@ class TaskLosses:
 
     @classmethod
     def of(cls, model: SharedModel, cache: ReadingCache, items: Corpus, smoothing: float = 0.0) -> TaskLosses:
-        """The losses on the labels of these items."""
         return cls(model, cache, cache.read(items), Examples.of(items, model), smoothing)
 
     def encode(self, items: IntArray, tasks: Sequence[str]) -> dict[str, Encoded]:
-        """The vectors that each task's head reads."""
         return self.cache.encode(self.model, [self.readings[at] for at in items], tasks)
 
     def losses(self, items: IntArray, tasks: Sequence[str]) -> list[Tensor]:

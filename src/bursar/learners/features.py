@@ -69,7 +69,6 @@ class Components(NamedTuple):
         return cls(mean, axes.astype(np.float32))
 
     def project(self, images: Vectors) -> Vectors:
-        """Coordinates of images: (images, components)."""
         with one_thread():
             return np.asarray((images - self.mean) @ self.axes, dtype=np.float32)
 
@@ -176,7 +175,6 @@ class FeatureLearner(Learner):
 
     # -- saved models ----------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
-        """Save the models, and the tasks and options as JSON."""
         must_be_trained(self.models)
         folder.mkdir(parents=True, exist_ok=True)
         self.write(folder)

@@ -46,7 +46,6 @@ class FrozenEncoder:
         return self._encoder.width
 
     def unit_vectors(self, task: Task, items: Corpus, progress: Progress = no_progress) -> Vectors:
-        """The vectors of the units that a task labels: words for tagging, otherwise items."""
         return (self.word_vectors if task.of_words else self.item_vectors)(items, progress)
 
     def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
@@ -78,7 +77,6 @@ class FrozenEncoder:
         return [fresh[key] if key in fresh else self._known[key] for key in keys]
 
     def _compute(self, items: Corpus, progress: Progress) -> Iterator[tuple[int, Vectors]]:
-        """The position and the vectors of every item, shortest items first."""
         import torch
 
         from bursar.learners.readings import in_batches

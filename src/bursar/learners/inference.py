@@ -50,7 +50,6 @@ class Predictor:
         return {name: type(found[0]).concatenate(found).take(back) for name, found in parts.items()}
 
     def main_scores(self, dev: Corpus) -> tuple[float, float]:
-        """The geometric and the arithmetic mean of the tasks' main scores on development items."""
         tasks, beliefs = self.model.tasks, self.predict_proba(dev)
         return main_scores(tasks, dev, {name: task.decode(beliefs[name]) for name, task in tasks.items()})
 
@@ -89,18 +88,16 @@ class Predictor:
                 plain = {name: model.head(name).predict_proba(outputs[name]) for name in leaders}
             for name in followers:
                 assert plain is not None
-                outputs[name].append(self._output(name, encoded[name], self._predicted_spans(name, plain)))
+                partner = model.partners[name]
+                assert partner is not None
+                spans = linkable_spans(model.tasks, name, model.tasks[partner].decode(plain[partner]), None)
+                outputs[name].append(self._output(name, encoded[name], spans))
         return {name: model.head(name).predict_proba(outputs[name]) for name in model.tasks}
 
     def _output(self, name: str, encoded: Encoded, spans: Ragged | None) -> Any:
         output = self.model.head(name)(encoded, spans)
         temperature = self.temperatures.get(name)
         return output if temperature is None else self.model.head(name).with_temperature(output, temperature)
-
-    def _predicted_spans(self, name: str, plain: Mapping[str, AnyBeliefs]) -> Ragged:
-        partner = self.model.partners[name]
-        assert partner is not None
-        return linkable_spans(self.model.tasks, name, self.model.tasks[partner].decode(plain[partner]), None)
 
 
 def with_progress(models: Sequence[SharedModel], progress: Progress) -> Iterator[tuple[SharedModel, Progress]]:

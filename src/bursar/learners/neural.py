@@ -34,12 +34,11 @@ from bursar.learners.learner import (
     must_be_trained,
     no_progress,
 )
-from bursar.learners.model_files import load_models, save_models
 from bursar.learners.pretraining import PretrainedFile, PretrainingPlan, check_maskable, pretrain
 from bursar.learners.readings import ReadingCache, lengths_of
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.settings import PRECISIONS, NeuralSettings, TrainingPlan
-from bursar.learners.sharing import SharedModel, make_models, tasks_of_models
+from bursar.learners.sharing import SharedModel, load_models, make_models, save_models, tasks_of_models
 from bursar.learners.training import Training
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Task
@@ -74,7 +73,6 @@ class NeuralLearner(Learner):
         self.temperatures: dict[str, float] = {}
 
     def make_models(self) -> list[SharedModel]:
-        """Untrained models of these tasks."""
         return make_models(self.start_encoder, self.tasks, self.settings)
 
     # -- training ------------------------------------------------------------------------------------------------------
@@ -115,7 +113,6 @@ class NeuralLearner(Learner):
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
     def rehearse(self, items: Corpus, *, trained: IntArray, known: IntArray, seed: int = 0) -> Rehearsal:
-        """See ``Learner``. The learner itself does not change."""
         items = in_codes_of(self.tasks, items)
         self.check(items)
         with torch.random.fork_rng(devices=[]):
@@ -219,7 +216,6 @@ class NeuralLearner(Learner):
 
     # -- saved models --------------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
-        """Save the trained weights, the tasks and the settings."""
         must_be_trained(self.models)
         save_models(folder, self._about(), self.models, self.temperatures)
 
@@ -227,7 +223,6 @@ class NeuralLearner(Learner):
         self.models, self.temperatures = load_models(folder, self._about(), self.make_models)
 
     def _about(self) -> dict[str, object]:
-        """The learner as saved models and checkpoints describe it."""
         tasks = {name: task.describe() for name, task in self.tasks.items()}
         return {"learner": "neural", "settings": asdict(self.settings), "tasks": tasks}
 

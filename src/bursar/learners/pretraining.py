@@ -20,8 +20,8 @@ from bursar.errors import CheckpointError, LearnerError
 from bursar.learners.checkpoints import Checkpoint, trained_weights
 from bursar.learners.encoders.encoder import Encoder, Pieces, TextEncoder
 from bursar.learners.learner import Progress
-from bursar.learners.optimizer import rate_factor
 from bursar.learners.steps import batches
+from bursar.learners.training import rate_factor
 from bursar.ragged import IntArray
 from bursar.random_streams import rng
 
@@ -125,7 +125,6 @@ class MaskedPieceHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(self.known)))
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """The cross-entropy of the masked pieces."""
         scores = self.norm(gelu(self.layer(vectors))) @ self.table.T + self.bias
         return cross_entropy(scores, torch.from_numpy(np.searchsorted(self.known, ids.numpy())))
 
@@ -144,7 +143,6 @@ class Pretraining:
         self.step = 0
 
     def run(self, checkpoint: Checkpoint | None, progress: Progress) -> None:
-        """Pretrain to the end, from the checkpoint on if there is one."""
         if checkpoint is not None:
             self._resume(checkpoint)
         steps_per_epoch = -(-len(self.readings) // ITEMS_PER_STEP)
@@ -160,7 +158,6 @@ class Pretraining:
             progress("pretraining", self.step / self.plan.steps)
 
     def _update(self, readings: Sequence[Pieces], draws: np.random.Generator) -> None:
-        """One step on a batch of items."""
         encoder, mask = self.encoder, self.encoder.pieces.mask
         assert mask is not None
         batch = encoder.batch(readings)

@@ -89,16 +89,11 @@ class Ridge:
         left_out = self.judged_targets + self.level - residual / others
         return RidgeSolution(weights, self.level - self.middle @ weights, leverage, left_out)
 
-    def covariance_root(self, penalty: float) -> FloatArray:
-        """The lower Cholesky factor of X'X + λ, (width, width)."""
-        return _root(self.features.T @ self.features if self.dual else self.gram, penalty)
-
 
 def _root(gram: FloatArray, penalty: float) -> FloatArray:
     penalised = gram.copy()
     penalised.flat[:: len(gram) + 1] += penalty
-    root: FloatArray = cholesky(penalised, lower=True, overwrite_a=True, check_finite=False)
-    return root
+    return np.asarray(cholesky(penalised, lower=True, overwrite_a=True, check_finite=False))
 
 
 def fitted_factor(scores: FloatArray, codes: IntArray) -> tuple[float, float]:
@@ -187,7 +182,8 @@ def ridge_regressor(
     # For a unit left out, 1 + 1/(n − 1) + x (X'X + λ)⁻¹ x' over the others is 1 / (1 − leverage).
     errors = (solution.left_out[:, 0] - judged) * np.sqrt(np.maximum(1 - solution.leverage, 0))
     noise = np.array([variance_of(errors, task), 1 / ridge.units])
-    root = ridge.covariance_root(penalty * ridge.variance)
+    gram = ridge.features.T @ ridge.features if ridge.dual else ridge.gram
+    root = _root(gram, penalty * ridge.variance)
     return LinearRegressor(solution.weights, solution.bias, ridge.middle, root, noise)
 
 
@@ -240,6 +236,7 @@ class ProbeLearner(FeatureLearner):
     """
 
     name = "probe"
+    pretrained = True
 
     def __init__(
         self,
@@ -287,10 +284,6 @@ class ProbeLearner(FeatureLearner):
             return self.encoder.item_vectors(items, progress)
         axes = self._axes or Components.of(pixels(items), self.components)
         return axes.project(pixels(items))
-
-    @property
-    def pretrained(self) -> bool:
-        return True
 
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
         if items.images is not None:

@@ -33,7 +33,6 @@ class ReadingCache:
         self._hidden_bytes = 0
 
     def read(self, items: Corpus) -> list[Any]:
-        """A reading of every item."""
         keys = self.encoder.keys(items)
         new = [at for at, key in enumerate(keys) if key not in self._readings]
         if not new:
@@ -46,7 +45,6 @@ class ReadingCache:
         return [fresh[key] if key in fresh else self._readings[key] for key in keys]
 
     def encode(self, model: SharedModel, readings: Sequence[ItemReading], tasks: Sequence[str]) -> dict[str, Encoded]:
-        """The vectors that each task's head reads."""
         batch = model.encoder.batch(readings)
         return model.encode(self.hidden(model, readings, batch), batch, tasks)
 
@@ -65,13 +63,11 @@ class ReadingCache:
             hidden = encoder.run(encoder.embed(batch), batch, range(self.frozen_layers))
         encoder.train(training)
         for reading, part in zip(readings, torch.split(hidden, [reading.size for reading in readings]), strict=True):
-            self._keep_hidden(id(reading), part)
+            key = id(reading)
+            if key in self._kept and key not in self._hidden and self._hidden_bytes + part.nbytes < CACHE_BYTES:
+                self._hidden[key] = part.clone()
+                self._hidden_bytes += part.nbytes
         return hidden
-
-    def _keep_hidden(self, key: int, part: Tensor) -> None:
-        if key in self._kept and key not in self._hidden and self._hidden_bytes + part.nbytes < CACHE_BYTES:
-            self._hidden[key] = part.clone()
-            self._hidden_bytes += part.nbytes
 
 
 def lengths_of(readings: Sequence[ItemReading]) -> IntArray:

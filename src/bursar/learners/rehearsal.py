@@ -69,12 +69,10 @@ class Rehearsal:
 
     @property
     def planned(self) -> int:
-        """The number of steps of a full fit."""
         return self._training.epochs * self._training.steps_per_epoch
 
     # -- training --------------------------------------------------------------------------------------------------
     def advance(self, steps: int) -> None:
-        """Train for some steps, as a fit would."""
         with self._learning():
             for _ in range(steps):
                 self._training.joint_step(*next(self._ahead))
@@ -100,7 +98,6 @@ class Rehearsal:
             training.optimizer.step()
 
     def snapshot(self) -> Snapshot:
-        """A snapshot of the training, for ``rewind``."""
         kept = self._training.optimizer.state
         return Snapshot(
             [parameter.detach().clone() for parameter in self._training.trained],
@@ -125,7 +122,6 @@ class Rehearsal:
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
-        """Train with a separate random state."""
         self.model.train()
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._random)

@@ -11,26 +11,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
+import skops.io
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_regressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble._forest import BaseForest
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.tree import BaseDecisionTree
 
 from bursar.corpus import Corpus
-from bursar.errors import ConfigError, LearnerError
+from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners.encoders import BUNDLED
-from bursar.learners.estimator_files import load_estimators, save_estimators
 from bursar.learners.features import FeatureLearner, Model, classes_of, pixels, variance_of
 from bursar.learners.frozen import FrozenEncoder, frozen
 from bursar.learners.learner import Progress
@@ -98,7 +101,6 @@ class FittedRegressor:
     variance: float
 
     def learned(self) -> dict[str, Any]:
-        """What was fitted beside the estimator, as JSON."""
         return {"variance": self.variance}
 
     def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
@@ -245,7 +247,6 @@ class ScikitLearner(FeatureLearner):
         return {"estimator": self._described, "features": self.features, "encoder": encoder}
 
     def write(self, folder: Path) -> None:
-        """Write the estimators as skops; vocabularies and the rest as JSON."""
         models: dict[str, Any] = dict(self.models)
         save_estimators(folder, {name: model.estimator for name, model in models.items()})
         learned = {
@@ -279,7 +280,6 @@ class ScikitLearner(FeatureLearner):
 
 
 def _new_vectorizer(what: str) -> Any:
-    """A vectorizer of words' features, or of items' terms."""
     if what == "words":
         return CountVectorizer(analyzer=list, binary=True, max_features=MOST_FEATURES, dtype=np.float64)
     return TfidfVectorizer(analyzer=terms)
@@ -292,7 +292,6 @@ def _written(vectorizer: Any) -> dict[str, Any]:
 
 
 def _vectorizer(what: str, learned: Mapping[str, Any]) -> Any:
-    """A vectorizer from its JSON."""
     vectorizer = _new_vectorizer(what)
     vectorizer.vocabulary_ = {str(term): place for place, term in enumerate(learned["vocabulary"])}
     vectorizer.fixed_vocabulary_ = False
@@ -312,5 +311,76 @@ def _errors(estimator: Any, rows: Any, numbers: FloatArray, seed: int) -> FloatA
     if len(numbers) < 2:
         return np.zeros(0)
     folds = KFold(min(FOLDS, len(numbers)), shuffle=True, random_state=seed)
-    errors: FloatArray = cross_val_predict(clone(estimator), rows, numbers, cv=folds).reshape(-1) - numbers
-    return errors
+    return np.asarray(cross_val_predict(clone(estimator), rows, numbers, cv=folds).reshape(-1) - numbers)
+
+
+# -- files that cannot run code ------------------------------------------------------------------------------------
+# skops writes an estimator as arrays and type names. Only types of scikit-learn, numpy and scipy that skops considers
+# safe are loaded. Other types, and pickles, can run code when they are loaded: they are refused unless you trust them.
+SAFE, PICKLED = "estimators.skops", "estimators.joblib"
+TREE = "sklearn.tree._tree.Tree"  # safe if its nodes point to existing nodes and features
+LEAF = -1
+
+
+def save_estimators(folder: Path, estimators: Mapping[str, Any]) -> None:
+    """Write the fitted estimators of tasks; as a pickle only if skops cannot write one of them."""
+    for name in (SAFE, PICKLED):
+        (folder / name).unlink(missing_ok=True)
+    try:
+        skops.io.dump(dict(estimators), folder / SAFE)
+    except Exception:  # a custom estimator can raise anything
+        joblib.dump(dict(estimators), folder / PICKLED)
+
+
+def load_estimators(folder: Path, trust: bool) -> dict[str, Any]:
+    """Load saved estimators. A file that could run code is refused unless it is trusted."""
+    file, pickled = folder / SAFE, folder / PICKLED
+    if not file.exists() and pickled.exists():
+        if not trust:
+            raise _untrusted(pickled, ["a pickle"])
+        return _checked(joblib.load(pickled))
+    unsafe = set(skops.io.get_untrusted_types(file=file))
+    if not trust and (others := unsafe - {TREE}):
+        raise _untrusted(file, others)
+    found = _checked(skops.io.load(file, trusted=sorted(unsafe)))
+    if not trust and TREE in unsafe:
+        for estimator in found.values():
+            if not isinstance(estimator, BaseForest | None):  # trees elsewhere cannot be checked
+                raise _untrusted(file, [TREE])
+            if estimator is not None:
+                check_forest(estimator)
+    return found
+
+
+def check_forest(forest: BaseForest) -> None:
+    """Refuse trees that point outside their own arrays or features: scikit-learn would follow the pointers.
+
+    Nodes must come before their children, so that every path ends at a leaf.
+    """
+    width, trees = forest.n_features_in_, forest.estimators_
+    if not isinstance(width, int) or not isinstance(trees, list):
+        raise LearnerError("its forest is damaged")
+    for member in trees:
+        if not isinstance(member, BaseDecisionTree):
+            raise LearnerError("its forest contains something other than trees")
+        tree = member.tree_
+        nodes = np.flatnonzero(tree.children_left != LEAF)
+        for child in (tree.children_left[nodes], tree.children_right[nodes]):
+            if ((child <= nodes) | (child >= tree.node_count)).any():
+                raise LearnerError("a tree of its forest points to a node that does not exist")
+        if not ((tree.feature[nodes] >= 0) & (tree.feature[nodes] < width)).all():
+            raise LearnerError("a tree of its forest uses features that the model does not have")
+
+
+def _checked(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise LearnerError("it holds no estimators")
+    return found
+
+
+def _untrusted(file: Path, types: Iterable[str]) -> UntrustedError:
+    return UntrustedError(
+        f"{file} holds {', '.join(sorted(types))}, which can run code when it is loaded",
+        fix=f"delete {file.parent} to train the model again; or, if you trust its author, "
+        "load it with --trust (from Python trust=True)",
+    )

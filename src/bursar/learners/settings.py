@@ -123,7 +123,6 @@ class NeuralSettings(Schedule):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> NeuralSettings:
-        """Settings from a learner's options; an unknown option is an error."""
         known = [f.name for f in fields(cls)]
         for name in options:
             if name not in known:

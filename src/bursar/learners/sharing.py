@@ -1,12 +1,15 @@
 """What tasks share: no layers (single), all of the encoder (shared), or its lower layers and a gate (gated).
 
-Tasks that build on each other's spans (relations on entities) form a *group* and always share an encoder.
+Tasks that build on each other's spans (relations on entities) form a *group* and always share an encoder. Models are
+saved as safetensors, with the rest as JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +20,8 @@ from bursar.learners.settings import NeuralSettings
 from bursar.tasks import Tagging, Task
 from bursar.tasks.heads import Encoded, Head
 from bursar.tasks.task import groups_of
+
+M = TypeVar("M", bound=nn.Module)
 
 
 def make_models(encoder: Encoder, tasks: Mapping[str, Task], settings: NeuralSettings) -> list[SharedModel]:
@@ -47,16 +52,16 @@ def head_styles(tasks: Mapping[str, Task], named: Mapping[str, str], tag_head: s
     return usual | dict(named)
 
 
-class ByTask(nn.Module):
+class ByTask(nn.Module, Generic[M]):
     """Modules by task name. Any name will do; torch's own dictionary refuses ``half`` and ``a.b``."""
 
-    def __init__(self, parts: Mapping[str, nn.Module]) -> None:
+    def __init__(self, parts: Mapping[str, M]) -> None:
         super().__init__()
         self.places = {name: place for place, name in enumerate(parts)}
         self.parts = nn.ModuleList(parts.values())
 
-    def __getitem__(self, task: str) -> nn.Module:
-        return self.parts[self.places[task]]
+    def __getitem__(self, task: str) -> M:
+        return cast(M, self.parts[self.places[task]])
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -84,12 +89,11 @@ class SharedModel(nn.Module):
                     fix="use classification or regression",
                 )
         dropout = settings.dropout
-        self.heads = ByTask({name: task.head(encoder.width, styles.get(name), dropout) for name, task in tasks.items()})
+        heads = {name: task.head(encoder.width, styles.get(name), dropout) for name, task in tasks.items()}
+        self.heads: ByTask[Head] = ByTask(heads)
 
     def head(self, task: str) -> Head:
-        head = self.heads[task]
-        assert isinstance(head, Head)
-        return head
+        return self.heads[task]
 
     def encode(
         self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
@@ -135,12 +139,6 @@ class GatedModel(SharedModel):
             nn.init.zeros_(gate.bias)
         self.gates = ByTask(gates)
 
-    def copies(self, leader: str) -> nn.ModuleList:
-        """A group's copies of the upper layers."""
-        copies = self.own[leader]
-        assert isinstance(copies, nn.ModuleList)
-        return copies
-
     def encode(
         self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
     ) -> dict[str, Encoded]:
@@ -149,7 +147,55 @@ class GatedModel(SharedModel):
         common = encoder.run(shared, batch, range(self.bottom, encoder.depth))
         found: dict[str, Encoded] = {}
         for leader in dict.fromkeys(self.leaders[task] for task in tasks):
-            own = encoder.run(shared, batch, self.copies(leader))
+            own = encoder.run(shared, batch, self.own[leader])
             open_ = torch.sigmoid(self.gates[leader](torch.cat([common, own], dim=1)))
             found[leader] = encoder.pool(torch.lerp(own, common, open_), batch)
         return {task: found[self.leaders[task]] for task in tasks}
+
+
+WEIGHTS, DESCRIPTION = "weights.safetensors", "learner.json"
+
+
+def save_models(
+    folder: Path, about: Mapping[str, object], models: Sequence[SharedModel], temperatures: Mapping[str, float]
+) -> None:
+    """Write the models' trained weights; ``about`` describes the learner that they belong to."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {f"{at}.{k}": v for at, model in enumerate(models) for k, v in _learned(model).items()}
+    save_file(kept, folder / WEIGHTS)
+    found = {"temperatures": temperatures, "settled": [model.encoder.settled() for model in models]}
+    (folder / DESCRIPTION).write_text(json.dumps({**about, "found": found}, indent=1))
+
+
+def load_models(
+    folder: Path, about: Mapping[str, object], make: Callable[[], list[SharedModel]]
+) -> tuple[list[SharedModel], dict[str, float]]:
+    """The models and temperatures of a folder; ``make`` builds untrained models. Other learners' are refused."""
+    from safetensors.torch import load_file
+
+    try:
+        saved = json.loads((folder / DESCRIPTION).read_text())
+        found = saved.pop("found")
+        if saved != json.loads(json.dumps(about)):
+            raise LearnerError("it is a learner of other tasks or settings")
+        weights = load_file(folder / WEIGHTS)
+        with torch.random.fork_rng(devices=[]):
+            models = make()
+        for at, (model, settled) in enumerate(zip(models, found["settled"], strict=True)):
+            model.encoder.resettle(settled)
+            own = {k.partition(".")[2]: v for k, v in weights.items() if k.startswith(f"{at}.")}
+            if own.keys() != _learned(model).keys():
+                raise LearnerError("weights are missing, or there are too many")
+            model.load_state_dict(own, strict=False)
+            model.eval()
+        return models, {str(name): float(t) for name, t in found["temperatures"].items()}
+    except Exception as wrong:  # a damaged file can raise anything
+        raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+
+
+def _learned(model: SharedModel) -> dict[str, Tensor]:
+    """The state of a model without its frozen parameters."""
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    return {name: value.contiguous() for name, value in model.state_dict().items() if name not in frozen}

@@ -60,11 +60,9 @@ class PolicySteps:
 
     @property
     def needs_after(self) -> bool:
-        """Whether the policy also needs the loss after every step."""
         return self.steering.needs_after
 
     def next(self) -> tuple[IntArray, str]:
-        """The items of the next step, and their task."""
         step, seed = len(self.before), self.course.seed
         chances = self._chances(step)
         at = int(rng(seed, "task draws", step).choice(len(chances), p=chances))
@@ -87,8 +85,7 @@ class PolicySteps:
                 f"which are no probabilities of {', '.join(self.course.tasks)}",
                 fix="probabilities(step) must return one row that sums to 1",
             )
-        chances: FloatArray = found[0] / found.sum()  # exactly 1 in sum, as ``choice`` requires
-        return chances
+        return np.asarray(found[0] / found.sum())  # exactly 1 in sum, as ``choice`` requires
 
     def observe(self, before: float, after: float | None) -> None:
         """Report the negative log-likelihood of the last batch before its step, and after it if measured."""
@@ -101,7 +98,6 @@ class PolicySteps:
 
     # -- checkpoints and logs ------------------------------------------------------------------------------------------
     def state(self) -> dict[str, Any]:
-        """All observations, for a checkpoint."""
         return {
             "taken": torch.tensor(self.taken, dtype=torch.int64),
             "before": torch.tensor(self.before, dtype=torch.float64),
@@ -120,7 +116,6 @@ class PolicySteps:
         self.chances = list(state["probabilities"].numpy())
 
     def log(self) -> StepLog:
-        """All finished steps."""
         return StepLog(
             self.course.tasks,
             self.course.sizes,

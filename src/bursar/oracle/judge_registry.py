@@ -74,7 +74,7 @@ def _fits(judge: str, task: Task, corpus: Corpus) -> bool:
         return False
     if corpus.images is None:
         return (judge, task.kind) in ARCHITECTURES
-    from bursar.learners.lockstep.image_convolution import SIDE
+    from bursar.learners.lockstep.convolution import SIDE
 
     sized = corpus.images.shape[1:] == (SIDE, SIDE)
     return sized and isinstance(task, Classification) and (judge, "images") in ARCHITECTURES

@@ -15,8 +15,8 @@ from bursar.errors import ConfigError
 from bursar.learners import lockstep
 from bursar.learners.features import classes_of
 from bursar.learners.lockstep import CodedTexts, FitJob, LockstepTraining, Network, Settings, Trained
-from bursar.learners.lockstep.scores import Score
-from bursar.learners.lockstep.words import word_vectors
+from bursar.learners.lockstep.network import Score
+from bursar.learners.lockstep.texts import word_vectors
 from bursar.oracle.async_evaluation import LocalStream, SetsByKey
 from bursar.oracle.judge import Judge, key_of
 from bursar.oracle.judge_registry import ARCHITECTURES

@@ -2,23 +2,23 @@
 
 Each averages over the units of an item (words, not word-pieces: errata 1) or, for whole sequences, sums over them. A
 confidence depends on the item's own probabilities alone, not on padding, batch or order. A unit with a single choice is
-certain, and so is an item without units.
+certain, and so is an item without units. For regression, measures of a single pass equal ``entropy_confidence``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.errors import SelectionError
+from bursar.errors import SchemaError, SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
-from bursar.tasks import AnyBeliefs, Beliefs, Estimates
+from bursar.tasks import AnyBeliefs, Beliefs, Estimates, Task
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,30 @@ class Measure:
 MEASURES: Registry[Measure] = Registry("confidence measure", "bursar.measures")
 
 
+def confidences(tasks: Mapping[str, Task], beliefs: Mapping[str, AnyBeliefs], measure: Measure) -> FloatArray:
+    """Confidence by item and task: (items, tasks), in the order of the tasks.
+
+    If relations have no unit, because fewer than two spans were found, the confidence in the spans is used (errata 3).
+
+    >>> from bursar.tasks import make_task
+    >>> tasks = {"intent": make_task("intent", {"kind": "classification", "labels": ["alarm", "music"]})}
+    >>> confidences(tasks, {"intent": Beliefs.of([[1, 0], [0.5, 0.5]], units=[1, 1])}, MEASURES["entropy"]).tolist()
+    [[1.0], [0.0]]
+    """
+    missing = [name for name in tasks if name not in beliefs]
+    if missing or not tasks:
+        raise SchemaError(
+            f"there are no predictions of task {missing[0]!r}" if missing else "there are no tasks",
+            fix="use a learner of these tasks",
+        )
+    own = {name: measure(beliefs[name]) for name in tasks}
+    columns = []
+    for name, task in tasks.items():
+        partner = task.partner(tasks)
+        columns.append(own[name] if partner is None else np.where(beliefs[name].units > 0, own[name], own[partner]))
+    return np.stack(columns, axis=1)
+
+
 # -- of a single pass ------------------------------------------------------------------------------------------------
 def entropy_confidence(beliefs: AnyBeliefs) -> FloatArray:
     """1 − the mean over units of the entropy over the log of the number of choices (paper 1, eq. 1 and 2).
@@ -60,12 +84,11 @@ def entropy_confidence(beliefs: AnyBeliefs) -> FloatArray:
     if isinstance(beliefs, Estimates):
         return _narrowness(beliefs)
     entropy = _entropies(_pass_mean(beliefs.values), beliefs.choices)
-    confidence: FloatArray = np.clip(1 - _segment_means(entropy, beliefs.offsets), 0, 1)
-    return confidence
+    return np.clip(1 - _segment_means(entropy, beliefs.offsets), 0, 1)
 
 
 def least_confidence(beliefs: AnyBeliefs) -> FloatArray:
-    """The probability of the most probable choice. For regression as ``entropy_confidence``.
+    """The probability of the most probable choice.
 
     >>> least_confidence(Beliefs.of([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]], units=[2, 1])).tolist()
     [0.75, 0.5]
@@ -79,8 +102,6 @@ def above_chance(beliefs: AnyBeliefs, may_be_empty: bool = False) -> FloatArray:
     """The probability of the most probable of k choices, rescaled from 0 (chance) to 1 (certain).
 
     That is (p − 1/k) / (1 − 1/k), averaged over units, so that values are comparable for two labels and two hundred.
-    For regression as ``entropy_confidence``.
-
     >>> above_chance(Beliefs.of([[0.5, 0.5], [0.75, 0.25]], units=[1, 1])).tolist()
     [0.0, 0.5]
     >>> above_chance(Beliefs.of([[0.25, 0.25, 0.25, 0.25], [0.625, 0.125, 0.125, 0.125]], units=[1, 1])).tolist()
@@ -111,7 +132,7 @@ def above_chance(beliefs: AnyBeliefs, may_be_empty: bool = False) -> FloatArray:
 
 
 def margin(beliefs: AnyBeliefs) -> FloatArray:
-    """The difference between the two highest probabilities. For regression as ``entropy_confidence``.
+    """The difference between the two highest probabilities.
 
     >>> margin(Beliefs.of([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]], units=[1, 1])).tolist()
     [0.5, 0.0]
@@ -138,8 +159,7 @@ def _entropies(p: FloatArray, choices: IntArray) -> FloatArray:
     """The entropy of each unit over the log of the number of its choices."""
     widths = np.diff(choices)
     entropy = -_segment_sums(p * _log(p), choices)
-    normal: FloatArray = np.divide(entropy, np.log(np.maximum(widths, 2)), out=np.zeros_like(entropy), where=widths > 1)
-    return normal
+    return np.asarray(np.divide(entropy, np.log(np.maximum(widths, 2)), out=np.zeros_like(entropy), where=widths > 1))
 
 
 def _best(p: FloatArray, choices: IntArray) -> FloatArray:
@@ -149,24 +169,21 @@ def _best(p: FloatArray, choices: IntArray) -> FloatArray:
 
 def _log(p: FloatArray) -> FloatArray:
     """The logarithm, finite at 0."""
-    logs: FloatArray = np.log(np.maximum(p, 1e-300))
-    return logs
+    return np.asarray(np.log(np.maximum(p, 1e-300)))
 
 
 def _narrowness(estimates: Estimates) -> FloatArray:
     mean = _pass_mean(estimates.means)
     variance = _pass_mean(estimates.variances) + _pass_mean((estimates.means - mean) ** 2)
     widest = (estimates.high - estimates.low) / math.sqrt(12)  # the standard deviation of the uniform distribution
-    confidence: FloatArray = np.clip(1 - np.sqrt(variance) / widest, 0, 1)
-    return confidence
+    return np.clip(1 - np.sqrt(variance) / widest, 0, 1)
 
 
 # -- of a whole sequence ---------------------------------------------------------------------------------------------
 def sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
     """1 / (1 + s), with s = −log of the joint probability of every unit's best label (paper 4, section 5.3).
 
-    It has the order of that probability, which would underflow in a long sentence. For regression as
-    ``entropy_confidence``.
+    It has the order of that probability, which would underflow in a long sentence.
 
     >>> sequence_confidence(Beliefs.of([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], units=[1, 2])).round(3).tolist()
     [1.0, 0.419]
@@ -174,14 +191,11 @@ def sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
     if isinstance(beliefs, Estimates):
         return _narrowness(beliefs)
     logs = _log(_best(_pass_mean(beliefs.values), beliefs.choices))
-    confidence: FloatArray = 1 / (1 - _segment_sums(logs, beliefs.offsets))
-    return confidence
+    return 1 / (1 - _segment_sums(logs, beliefs.offsets))
 
 
 def normalised_sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
     """The geometric mean of the best labels' probabilities, which does not depend on length (paper 4).
-
-    For regression as ``entropy_confidence``.
 
     >>> normalised_sequence_confidence(Beliefs.of([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], units=[1, 2])).tolist()
     [0.5, 0.5]
@@ -189,8 +203,7 @@ def normalised_sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
     if isinstance(beliefs, Estimates):
         return _narrowness(beliefs)
     logs = _log(_best(_pass_mean(beliefs.values), beliefs.choices))
-    confidence: FloatArray = np.exp(_segment_means(logs, beliefs.offsets))
-    return confidence
+    return np.exp(_segment_means(logs, beliefs.offsets))
 
 
 def length_confidence(words: IntArray) -> FloatArray:
@@ -199,8 +212,7 @@ def length_confidence(words: IntArray) -> FloatArray:
     >>> length_confidence(np.array([0, 3, 9])).tolist()
     [1.0, 0.25, 0.1]
     """
-    confidence: FloatArray = 1 / (1 + np.asarray(words))
-    return confidence
+    return 1 / (1 + np.asarray(words))
 
 
 # -- agreement of passes --------------------------------------------------------------------------------------------
@@ -224,8 +236,7 @@ def dropout_agreement(beliefs: AnyBeliefs) -> FloatArray:
         return _nearness(beliefs)
     k, votes = beliefs.passes, _votes(beliefs)
     pairs = _segment_sums(votes * (votes - 1), beliefs.choices) / (k * (k - 1))
-    confidence: FloatArray = 1 - _segment_means(1 - pairs, beliefs.offsets)
-    return confidence
+    return 1 - _segment_means(1 - pairs, beliefs.offsets)
 
 
 def variation_ratio(beliefs: AnyBeliefs) -> FloatArray:
@@ -267,8 +278,7 @@ def bald(beliefs: AnyBeliefs) -> FloatArray:
     for one in beliefs.values:  # term by term, so that equal passes sum to exactly 0
         information += entropy - _entropies(one.astype(np.float64), beliefs.choices)
     information /= beliefs.passes
-    confidence: FloatArray = np.clip(1 - _segment_means(information, beliefs.offsets), 0, 1)
-    return confidence
+    return np.clip(1 - _segment_means(information, beliefs.offsets), 0, 1)
 
 
 def _require_two_passes(what: str, beliefs: AnyBeliefs) -> None:
@@ -299,8 +309,7 @@ def _nearness(estimates: Estimates) -> FloatArray:
     steps = np.diff(np.sort(estimates.means.astype(np.float64), axis=0), axis=0)  # (k - 1, items)
     pairs = np.arange(1, k) * np.arange(k - 1, 0, -1)
     difference = _pass_mean(pairs[:, None] * steps) / (k / 2)  # k - 1 steps, k(k - 1) / 2 pairs
-    confidence: FloatArray = np.clip(1 - difference / (estimates.high - estimates.low), 0, 1)
-    return confidence
+    return np.clip(1 - difference / (estimates.high - estimates.low), 0, 1)
 
 
 # -- sums, the same bits in any batch --------------------------------------------------------------------------------
@@ -324,8 +333,7 @@ def _segment_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
 
 def _segment_means(values: FloatArray, offsets: IntArray) -> FloatArray:
     lengths = np.diff(offsets)
-    means: FloatArray = _segment_sums(values, offsets) / np.maximum(lengths, 1)
-    return means
+    return np.asarray(_segment_sums(values, offsets) / np.maximum(lengths, 1))
 
 
 def _unit_means(confidence: FloatArray, offsets: IntArray) -> FloatArray:
@@ -334,9 +342,7 @@ def _unit_means(confidence: FloatArray, offsets: IntArray) -> FloatArray:
 
 
 def _segment_maxima(values: NDArray[Any], offsets: IntArray) -> NDArray[Any]:
-    """Maxima of non-empty segments."""
-    maxima: NDArray[Any] = np.maximum.reduceat(values, offsets[:-1])
-    return maxima
+    return np.asarray(np.maximum.reduceat(values, offsets[:-1]))
 
 
 MEASURES.add("entropy", Measure("entropy", entropy_confidence))

@@ -16,7 +16,7 @@ from bursar.learners.lockstep import (
     Tagger,
     TextConvolution,
 )
-from bursar.learners.lockstep.jobs import walk
+from bursar.learners.lockstep.trainer import walk
 
 KINDS = (AverageNetwork, TextConvolution, BiLSTM, Tagger, ImageConvolution)
 LABELS = 3

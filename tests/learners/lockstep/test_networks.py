@@ -20,8 +20,8 @@ from bursar.learners.lockstep import (
     train,
     whole,
 )
-from bursar.learners.lockstep.jobs import walk
 from bursar.learners.lockstep.network import LaneBatch
+from bursar.learners.lockstep.trainer import walk
 from tests.learners.lockstep.plain import KINDS, LABELS, network_of, plain_logits, plain_loss, plainly_trained
 
 TEXT_KINDS = tuple(kind for kind in KINDS if kind is not ImageConvolution)

@@ -19,7 +19,7 @@ from bursar.learners.lockstep import (
     weighted_f1,
     whole,
 )
-from bursar.learners.lockstep.jobs import walk
+from bursar.learners.lockstep.trainer import walk
 from tests.learners.lockstep.plain import network_of, plainly_trained
 
 SELECT = np.arange(50, 60)

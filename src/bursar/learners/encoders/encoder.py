@@ -131,18 +131,15 @@ class Encoder(nn.Module, ABC):
         """Compute products with weights in this precision, if supported; the weights stay float32."""
 
     def shorten(self, layers: int) -> None:
-        """Keep only the lowest layers."""
         raise LearnerError("the layers of this encoder cannot be left out", fix="remove learner.layers")
 
     def copy_layers(self, start: int) -> nn.ModuleList:
-        """Copies of the layers from ``start`` up."""
         raise LearnerError("the layers of this encoder cannot be copied", fix='use learner.sharing = "shared"')
 
     def settle(self, readings: Sequence[Any]) -> None:
         """Prepare for training on these readings."""
 
     def settled(self) -> Any:
-        """The result of ``settle`` as JSON, for saved models."""
         return None
 
     def resettle(self, found: Any) -> None:
@@ -159,7 +156,6 @@ class TextEncoder(Encoder):
     pieces: PieceMaker
 
     def keys(self, items: Corpus) -> list[Hashable]:
-        """An item's word-pieces depend on its text, the offsets of its words, and its pair."""
         return text_keys(items)
 
     def read(self, items: Corpus) -> list[Pieces]:
@@ -200,7 +196,6 @@ class PieceMaker:
         self.mask = mask  # the mask token, if the encoder was pretrained with one
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PieceMaker:
-        """Copies of an encoder share their tokeniser."""
         return self
 
     def make(self, items: Corpus) -> list[Pieces]:

@@ -71,7 +71,6 @@ class ImageCnn(Encoder):
         return pixels.permute(0, 3, 1, 2).contiguous()
 
     def embed(self, batch: Tensor) -> Tensor:
-        """A row of features per image."""
         at_once = max(1, PIXELS_AT_ONCE // (batch.shape[2] * batch.shape[3]))
         return torch.cat([self.layers(part) for part in torch.split(batch, at_once)])
 
@@ -91,7 +90,6 @@ class ImageCnn(Encoder):
         self._make(tuple(found))
 
     def _make(self, shape: tuple[int, ...]) -> None:
-        """Create the layers for images of this shape."""
         if len(shape) not in (2, 3) or min(shape[:2]) < SMALLEST:
             raise LearnerError(
                 f"images of {_as_text(shape)} pixels",

@@ -49,7 +49,6 @@ class WordBatch(NamedTuple):
 
     @property
     def owners(self) -> Tensor:
-        """The item of each word."""
         return torch.from_numpy(np.repeat(np.arange(len(self.lengths)), self.lengths))
 
     @property
@@ -80,11 +79,9 @@ class StaticEncoder(Encoder):
         """The network's states of all words from their vectors. Items must not affect each other."""
 
     def of_items(self, means: Tensor) -> Tensor:
-        """The vectors of items from the means of their words' states."""
         return means
 
     def of_words(self, states: Tensor) -> Tensor:
-        """The vectors of words from their states."""
         return states
 
     # -- the steps of an encoder ---------------------------------------------------------------------------------------

@@ -95,8 +95,7 @@ def principal_components(vectors: Tensor, dimensions: int) -> FloatMatrix:
     spreads, directions = spreads[-dimensions:].flip(0), directions[:, -dimensions:].flip(1)
     largest = directions.gather(0, directions.abs().argmax(dim=0, keepdim=True))
     directions = directions * largest.sign() / (spreads.mean() / len(vectors)).sqrt()
-    found: FloatMatrix = torch.cat([part @ directions for part in parts]).float().numpy()
-    return found
+    return torch.cat([part @ directions for part in parts]).float().numpy()
 
 
 def read_vectors(path: Path) -> FileVectors:
@@ -166,7 +165,6 @@ class Lexicon:
         return np.array([self._by_word[word] for word in words], dtype=np.int64)
 
     def add(self, words: Iterable[str]) -> None:
-        """Number the words that are new."""
         names = {word: self.vectors.name(word) for word in words if word not in self._by_word}
         new = [name for name in dict.fromkeys(names.values()) if name not in self._by_name]
         for name in new:

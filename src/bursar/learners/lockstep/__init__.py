@@ -1,15 +1,11 @@
 """Train many small models of one shape at once. Each result is the same as if its model were trained alone."""
 
 from bursar.learners.lockstep.average import AverageNetwork
-from bursar.learners.lockstep.bilstm import BiLSTM
-from bursar.learners.lockstep.image_convolution import ImageConvolution
-from bursar.learners.lockstep.jobs import FitJob, Settings, Trained
-from bursar.learners.lockstep.network import Network
-from bursar.learners.lockstep.scores import accuracy, weighted_f1
-from bursar.learners.lockstep.tagger import Tagger
-from bursar.learners.lockstep.text_convolution import TextConvolution
+from bursar.learners.lockstep.convolution import ImageConvolution, TextConvolution
+from bursar.learners.lockstep.network import Network, accuracy, weighted_f1
+from bursar.learners.lockstep.recurrent import BiLSTM, Tagger
 from bursar.learners.lockstep.texts import CodedTexts
-from bursar.learners.lockstep.trainer import LockstepTraining, logits, train, whole
+from bursar.learners.lockstep.trainer import FitJob, LockstepTraining, Settings, Trained, logits, train, whole
 
 __all__ = [
     "AverageNetwork",

@@ -67,7 +67,6 @@ class Lanes:
 
     # -- filling lanes ------------------------------------------------------------------------------------------------
     def fill(self, lane: int, first: Mapping[str, Tensor], touched: IntArray) -> None:
-        """Put a new model into a lane."""
         for name, view in self.layout.views(self.rows[lane : lane + 1]).items():
             view.copy_(first[name])
         if self.name:
@@ -83,7 +82,6 @@ class Lanes:
         self._ones.pop(lane, None)
 
     def move(self, lane: int, to: int) -> None:
-        """Move the model of one lane to another."""
         for held in (self.rows, self.table, self.best_rows, self.best_table, self.steps, *self.moments):
             held[to].copy_(held[lane])
         self.places[to] = self.places[lane] + (to - lane) * self.height
@@ -91,7 +89,6 @@ class Lanes:
         self._ones.pop(to, None)
 
     def use(self, lanes: int) -> None:
-        """Train the first ``lanes`` lanes from now on."""
         self.used = lanes
         learned = max((len(self.touched[lane]) for lane in range(lanes)), default=0)
         learned = min(rounded(learned, ALIGNED), self.best_table.shape[1])
@@ -111,7 +108,6 @@ class Lanes:
 
     # -- training ------------------------------------------------------------------------------------------------------
     def step(self, gradients: dict[str, Tensor], rate: float) -> None:
-        """One step of Adam in every lane."""
         for name, slot in self._slots.items():
             slot.copy_(gradients[name])
         grads = [*self.grads[: self.used]]
@@ -123,7 +119,6 @@ class Lanes:
         torch._fused_adam_(values, grads, fast, slow, [], steps, **how, amsgrad=False, maximize=False)
 
     def one(self, lane: int) -> Lane:
-        """The arrays of one model."""
         if lane not in self._ones:
             table = self.table[lane].numpy()
             learned = len(self.touched[lane]) * table.shape[1]
@@ -149,7 +144,6 @@ class Lanes:
         return parameters, self.places[np.asarray(lanes, dtype=np.int64)]
 
     def keep(self, lane: int) -> None:
-        """Keep a lane's current values as its best."""
         learned = rounded(len(self.touched[lane]), ALIGNED)
         self.best_rows[lane].copy_(self.rows[lane])
         self.best_table[lane, :learned].copy_(self.table[lane, :learned])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -192,7 +192,6 @@ class Draws:
         self.random, self.dtype = rng(seed, "lockstep weights"), dtype
 
     def normal(self, *shape: int) -> Tensor:
-        """Standard normal."""
         return self._made(self.random.standard_normal(shape))
 
     def uniform(self, width: int, *shape: int) -> Tensor:
@@ -200,7 +199,6 @@ class Draws:
         return self._made(self.random.uniform(-1, 1, shape) / np.sqrt(width))
 
     def layer(self, name: str, width: int, outputs: int) -> dict[str, Tensor]:
-        """The weights and the bias of a fully connected layer."""
         return {
             f"{name}.weight": self.uniform(width, width, outputs),
             f"{name}.bias": self.uniform(width, outputs),
@@ -223,3 +221,42 @@ def cross_entropy(scores: Tensor, targets: IntArray, real: BoolArray) -> Tensor:
     chosen = logs.gather(-1, torch.from_numpy(np.maximum(targets, 0)).unsqueeze(-1)).squeeze(-1)
     weighted = chosen * torch.from_numpy(share).to(scores.dtype)
     return -weighted.reshape(lanes, -1).sum(dim=1)
+
+
+Score = Callable[[Tensor, IntArray], FloatArray]  # logits of every lane, and the items: a number per lane
+
+
+def accuracy(network: Network) -> Score:
+    """The share of correct units."""
+
+    def score(logits: Tensor, rows: IntArray) -> FloatArray:
+        targets, predicted = _units(network, logits, rows)
+        return np.asarray((predicted == targets).mean(axis=1))
+
+    return score
+
+
+def weighted_f1(network: Network) -> Score:
+    """The F1 of labels weighted by their number of units, as in scikit-learn."""
+
+    def score(logits: Tensor, rows: IntArray) -> FloatArray:
+        targets, predicted = _units(network, logits, rows)
+        labels, lanes = network.labels, len(predicted)
+        shift = np.arange(lanes)[:, None] * labels
+        counts = np.bincount((predicted + shift).ravel(), minlength=lanes * labels).reshape(lanes, labels)
+        right = np.where(predicted == targets, predicted + shift, lanes * labels)
+        hits = np.bincount(right.ravel(), minlength=lanes * labels + 1)[:-1].reshape(lanes, labels)
+        truth = np.bincount(targets, minlength=labels)
+        f1 = 2 * hits / np.maximum(counts + truth, 1)
+        return np.asarray((f1 * truth).sum(axis=1) / truth.sum())
+
+    return score
+
+
+def _units(network: Network, logits: Tensor, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Targets (units,) and predictions (lanes, units) of the units with a target."""
+    targets = network.targets[rows]
+    if targets.ndim == 2:  # of words; the logits end at the longest text
+        targets = targets[:, : logits.shape[2]]
+    counted = targets >= 0
+    return targets[counted], logits.argmax(dim=-1).numpy()[:, counted]

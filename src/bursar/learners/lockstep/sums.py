@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bursar.ragged import IntArray
+from bursar.ragged import IntArray, offsets_of
 
 SPAN = 128  # rows
 ALIGNED = 32  # numbers: 128 bytes of single precision
@@ -83,8 +83,7 @@ def scattered(values: Tensor, source: IntArray, places: IntArray, like: Tensor) 
     keys = lane * rows + slot
     small = keys.astype(np.uint16) if lanes * rows < 2**16 else keys  # sorts much faster, to the same order
     order = np.argsort(small, kind="stable")
-    offsets = np.zeros(lanes * rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys, minlength=lanes * rows), out=offsets[1:])
+    offsets = offsets_of(np.bincount(keys, minlength=lanes * rows))
     return gathered(values, source[order], offsets).view(lanes, rows, width)
 
 
@@ -139,24 +138,4 @@ class _Lookup(torch.autograd.Function):
 def looked_up(table: Tensor, places: IntArray, order: IntArray) -> Tensor:
     """Rows of the flat table, (rows, width); ``order`` lists those with a gradient, in the order of adding them."""
     found: Tensor = _Lookup.apply(table, places, order)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Pooled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
-        ctx.index, ctx.offsets, ctx.rows = index, offsets, len(values)
-        return gathered(values, index, offsets)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        found = grads[0].new_zeros(ctx.rows, grads[0].shape[1])
-        owners = np.repeat(np.arange(len(ctx.offsets) - 1), np.diff(ctx.offsets))
-        found[torch.from_numpy(ctx.index)] = grads[0].index_select(0, torch.from_numpy(owners))
-        return found, None, None
-
-
-def pooled(values: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
-    """``gathered`` with a gradient, for rows that are in at most one sum each."""
-    found: Tensor = _Pooled.apply(values, index, offsets)  # type: ignore[no-untyped-call]
     return found

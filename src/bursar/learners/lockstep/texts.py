@@ -1,7 +1,8 @@
-"""Texts as word codes, packed for many lanes at once."""
+"""Texts as word codes, packed in time order for many lanes: no rows for texts that have ended."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -10,10 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
-from bursar.learners.lockstep.network import Draws, Network
-from bursar.learners.lockstep.sums import quantum
-from bursar.ragged import FloatArray, IntArray
+from bursar.learners.features import Components
+from bursar.learners.frozen import FrozenEncoder
+from bursar.learners.lockstep.network import Draws, Network, Parameters
+from bursar.learners.lockstep.sums import SPAN, looked_up, quantum, rounded
+from bursar.ragged import BoolArray, FloatArray, IntArray, offsets_of
 
 
 class FlatTexts(NamedTuple):
@@ -44,10 +48,8 @@ class CodedTexts:
 
     @cached_property
     def flat(self) -> FlatTexts:
-        """The texts without padding."""
         words = np.ascontiguousarray(self.codes[self.codes > 0], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
-        return FlatTexts(words, starts, np.ascontiguousarray(self.lengths, dtype=np.int64))
+        return FlatTexts(words, offsets_of(self.lengths)[:-1], np.ascontiguousarray(self.lengths, dtype=np.int64))
 
 
 class TextNetwork(Network):
@@ -92,8 +94,116 @@ def tokens(texts: CodedTexts, rows: IntArray, places: IntArray) -> tuple[IntArra
     items = rows.shape[1]
     chosen = rows.reshape(-1)
     lengths = texts.lengths[chosen]
-    offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = offsets_of(lengths)
     owners = np.repeat(np.arange(len(chosen)), lengths)
     words = texts.flat.words[np.arange(offsets[-1]) + (texts.flat.starts[chosen] - offsets[:-1])[owners]]
     return places.reshape(-1)[words + owners // items * places.shape[1]], offsets
+
+
+def word_vectors(words: Sequence[str], size: int) -> FloatArray:
+    """Principal components of the bundled encoder's input vectors of words: (words + 1, size).
+
+    They replace the GloVe vectors of paper 4 and the fastText vectors of paper 2 (errata 20). The first row is padding;
+    the mean square is 1.
+    """
+    builder = CorpusBuilder({})
+    for number, word in enumerate(words):
+        builder.add(str(number), text=word)
+    raw = FrozenEncoder(layers=0, cache_bytes=0).item_vectors(builder.build())
+    found = Components.of(raw, size).project(raw).astype(np.float64)
+    found = np.pad(found, ((1, 0), (0, size - found.shape[1])))
+    return found / (np.sqrt(np.square(found[1:]).mean()) or 1.0)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Rows are (time, text) with the longest texts of each lane first: all first words, then all second words, …
+
+    At any time there are as many rows as the lane with the most texts needs. Padding rows are not ``real``.
+    """
+
+    sizes: list[int]  # (times,): rows at each time, never increasing
+    starts: list[int]  # (times + 1,): start of the rows of each time
+    cuts: list[int]  # where sums over rows are split: at the same times for any set of lanes
+    times: IntArray  # (rows,)
+    items: IntArray  # (lanes, rows): the text of each row, as its index in the lane's batch
+    lengths: IntArray  # (lanes, rows): the length of that text
+    count: int  # number of texts per lane
+
+    @cached_property
+    def real(self) -> BoolArray:
+        return self.times < self.lengths
+
+    @cached_property
+    def before(self) -> IntArray:
+        """For every row after the first time, the row of the previous word."""
+        first = self.sizes[0]
+        place = np.arange(first, len(self.times)) - np.array(self.starts)[self.times[first:]]
+        return np.asarray(np.array(self.starts)[self.times[first:] - 1] + place)
+
+    @cached_property
+    def mirrored(self) -> IntArray:
+        """For every row the row of the word at the same distance from the end, (lanes, rows); itself for padding."""
+        starts = np.array(self.starts)
+        place = np.arange(len(self.times)) - starts[self.times]
+        there = starts[np.where(self.real, self.lengths - 1 - self.times, 0)] + place
+        return np.where(self.real, there, np.arange(len(self.times)))
+
+    def words(self, texts: CodedTexts, rows: IntArray, *, backwards: bool = False) -> IntArray:
+        """The word codes of all rows, reading each text forwards or backwards: (lanes, rows)."""
+        places = self.lengths - 1 - self.times if backwards else self.times
+        chosen = np.take_along_axis(rows, self.items, axis=1)
+        return np.where(self.real, texts.codes[chosen, np.where(self.real, places, 0)], 0)
+
+    def sums(self, lanes_of: int = 1) -> tuple[IntArray, IntArray]:
+        """Index and offsets for ``gathered``: sums over the words of every text, in batch order.
+
+        With ``lanes_of`` 2 every lane has two consecutive sets of rows, and two sets of sums.
+        """
+        lanes, rows = self.items.shape
+        twice = np.repeat(np.arange(lanes), lanes_of)
+        copy, row = np.nonzero(self.real[twice])
+        keys = copy * self.count + self.items[twice][copy, row]
+        order = np.argsort(keys, kind="stable")
+        return (copy * rows + row)[order], offsets_of(np.bincount(keys, minlength=len(twice) * self.count))
+
+
+def pack(texts: CodedTexts, rows: IntArray, step: int) -> Pack:
+    """Pack the texts of every lane, rows (lanes, items); rows per time are a multiple of ``step``."""
+    lanes, count = rows.shape
+    lengths = texts.lengths[rows]
+    order = np.argsort(-lengths, axis=1, kind="stable")
+    most = rounded(count, step)
+    longest = np.zeros((lanes, most), dtype=np.int64)
+    longest[:, :count] = np.take_along_axis(lengths, order, axis=1)
+    items = np.zeros((lanes, most), dtype=np.int64)
+    items[:, :count] = order
+    times = int(longest[:, 0].max())
+    busy = (longest[:, :, None] > np.arange(times)).sum(axis=1).max(axis=0)
+    sizes = [rounded(int(size), step) for size in busy]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    time = np.repeat(np.arange(times), sizes)
+    place = np.arange(starts[-1]) - starts[time]
+    every = max(SPAN // most, 1)
+    cuts = [*starts[:times:every].tolist(), int(starts[-1])]
+    return Pack(sizes, starts.tolist(), cuts, time, items[:, place], longest[:, place], count)
+
+
+class SequenceNetwork(TextNetwork):
+    """A network that reads the words of a text in order."""
+
+    def check(self, batch: int) -> None:
+        """Refuse batches so large that sums would be split within a time."""
+        if rounded(batch, self.step) > SPAN:
+            raise ConfigError(
+                f"batch = {batch}", fix=f"networks that read words in order take up to {SPAN} texts per batch"
+            )
+
+    def vectors_of(self, parameters: Parameters, places: IntArray, words: IntArray) -> Tensor:
+        """The vectors of words, (lanes, …): (lanes × …, size)."""
+        index = np.take_along_axis(places, words.reshape(len(words), -1), axis=1).reshape(-1)
+        return looked_up(parameters["words"], index, np.flatnonzero(words.reshape(-1)))
+
+    def mean(self, sums: Tensor, rows: IntArray) -> Tensor:
+        """The means over words from their sums: (lanes, items, width)."""
+        return sums / torch.from_numpy(self.texts.lengths[rows]).to(self.dtype).unsqueeze(2)

@@ -12,17 +12,90 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners.lockstep.jobs import FitJob, Settings, Trained, walk
 from bursar.learners.lockstep.lanes import Lanes
-from bursar.learners.lockstep.network import LaneBatch, Network, Walk
-from bursar.learners.lockstep.scores import Score
-from bursar.ragged import BoolArray, IntArray
+from bursar.learners.lockstep.network import LaneBatch, Network, Score, Walk
+from bursar.learners.lockstep.sums import rounded
+from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.random_streams import rng
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How models are trained; the defaults are paper 4's."""
+
+    batch: int = 20
+    epochs: int = 100  # at most
+    patience: int = 20  # epochs without improvement on the model-selection items
+    rate: float = 1e-3
+    lanes: int | None = None  # models trained at the same time, which does not affect results; by default the network's
+    shuffle: bool = True  # a new order every epoch; otherwise the order of the job
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "epochs", "patience", "lanes"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise ConfigError(f"{name} = {getattr(self, name)}", fix="use 1 or more")
+        if not self.rate > 0:
+            raise ConfigError(f"rate = {self.rate}", fix="use a number above 0, such as 0.001")
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """One model to train: the items of the network's table, and the seed."""
+
+    rows: IntArray  # (items,): item numbers
+    seed: int = 0
+    name: str = ""  # shown in errors
+
+    def __str__(self) -> str:
+        return self.name or f"a model of {len(self.rows)} items with seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model from its best epoch, or from the last one without model-selection items."""
+
+    job: FitJob
+    parameters: dict[str, Tensor]  # of a table, such as word vectors, only the trained rows
+    touched: IntArray  # the trained rows of the table
+    epochs: int  # number of epochs run
+    best_epoch: int  # counted from 1; 0 for a job without items, which is not trained
+    score: float  # on the model-selection items after that epoch; nan without them
+    history: FloatArray = field(repr=False)  # (epochs,): the score after each; empty without such items
+
+
+def walk(job: FitJob, settings: Settings, epoch: int, multiple: int = 1) -> tuple[IntArray, BoolArray]:
+    """The items of every step of an epoch, and which of them are not padding: (steps, batch rounded up).
+
+    With ``shuffle`` the order depends on the seed, the epoch and the set of items, not on how a job lists them.
+
+    >>> rows, real = walk(FitJob(np.array([5, 9, 7])), Settings(batch=2, shuffle=False), 1)
+    >>> rows.tolist(), real.tolist()
+    ([[5, 9], [7, 5]], [[True, True], [True, False]])
+    """
+    items = len(job.rows)
+    steps = -(-items // settings.batch)
+    order = np.sort(job.rows)[_permutation(job.seed, epoch, items)] if settings.shuffle else job.rows
+    walked = np.full(steps * settings.batch, order[0] if items else 0)
+    walked[:items] = order
+    more = rounded(settings.batch, multiple) - settings.batch
+    rows = walked.reshape(steps, settings.batch)
+    real = np.arange(rows.size).reshape(rows.shape) < items
+    if not more:
+        return rows, real
+    return np.pad(rows, ((0, 0), (0, more)), mode="edge"), np.pad(real, ((0, 0), (0, more)))
+
+
+@lru_cache(maxsize=8192)
+def _permutation(seed: int, epoch: int, items: int) -> IntArray:
+    return rng(seed, "lockstep batches", epoch).permutation(items)
+
 
 CHUNK = 512  # items per prediction
 
@@ -66,30 +139,6 @@ def train(
     return [found[at] for at in range(len(jobs))]
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Scores models on the model-selection items."""
-
-    network: Network
-    select: IntArray
-    score: Score
-
-    def scores(self, lanes: Lanes, some: Sequence[int]) -> list[float]:
-        """The score of each lane."""
-        if self.network.compiled:
-            logits = torch.stack([self.network.compiled_logits(lanes.one(lane), self.select) for lane in some])
-        else:
-            rows = np.tile(_filled(self.select, self.network.step), (len(some), 1))
-            parameters, places = lanes.some(some)
-            logits = self.network.logits(parameters, rows, places)[:, : len(self.select)]
-        found: list[float] = self.score(logits, self.select).tolist()
-        return found
-
-    def of(self, model: Trained) -> float:
-        """The score of one model."""
-        return float(self.score(logits(self.network, model, self.select).unsqueeze(0), self.select)[0])
-
-
 class LockstepTraining:
     """Models in training. Jobs can be added, and dropped, at any time.
 
@@ -119,8 +168,7 @@ class LockstepTraining:
         self.most = self.settings.lanes or network.lanes  # models trained at the same time
         if (select is None) != (score is None):
             raise ConfigError("model selection needs both select and score", fix="give both or neither")
-        chosen = None if select is None else np.asarray(select, dtype=np.int64)
-        self.judge = None if chosen is None or score is None else _Judge(network, chosen, score)
+        self.select, self.score = np.asarray([] if select is None else select, dtype=np.int64), score
         self.jobs: dict[int, FitJob] = {}  # all unfinished jobs
         self.runs: list[_Run] = []  # those in training, by lane
         self._waiting: deque[int] = deque()
@@ -171,7 +219,6 @@ class LockstepTraining:
         return self._lanes
 
     def _take_up(self) -> None:
-        """Start queued jobs in free lanes."""
         before = len(self.runs)
         while self._waiting and len(self.runs) < self.most:
             if run := self._next(len(self.runs)):
@@ -213,7 +260,6 @@ class LockstepTraining:
             self._judge(ended)
 
     def _epoch(self) -> None:
-        """One epoch of every model, one after the other."""
         for lane, run in enumerate(self.runs):
             steps = len(run.rows)
             draws = [(run.job.seed, run.step + at) for at in range(steps)]
@@ -232,8 +278,8 @@ class LockstepTraining:
 
     def _judge(self, ended: Sequence[int]) -> None:
         """Score models at the end of an epoch, keep the best, and start the next epoch or job."""
-        if self.judge is not None:
-            found = self.judge.scores(self.lanes, ended)
+        if self.score is not None:
+            found = [float(reached) for reached in self.score(self._predicted(ended), self.select)]
             self._check("score", ended, found)
             for lane, reached in zip(ended, found, strict=True):
                 run = self.runs[lane]
@@ -245,10 +291,10 @@ class LockstepTraining:
         for lane in ended:
             run = self.runs[lane]
             last = run.epoch >= self.settings.epochs
-            if last and self.judge is None:
+            if last and self.score is None:
                 run.best, run.best_epoch = np.nan, run.epoch
                 self.lanes.keep(lane)
-            if last or (self.judge is not None and run.epoch - run.best_epoch >= self.settings.patience):
+            if last or (self.score is not None and run.epoch - run.best_epoch >= self.settings.patience):
                 self._finish(lane)
                 free.append(lane)
             else:
@@ -257,6 +303,14 @@ class LockstepTraining:
         if free:
             self._refill(free)
 
+    def _predicted(self, some: Sequence[int]) -> Tensor:
+        """The logits of some lanes for the model-selection items."""
+        if self.network.compiled:
+            return torch.stack([self.network.compiled_logits(self.lanes.one(lane), self.select) for lane in some])
+        rows = np.tile(_filled(self.select, self.network.step), (len(some), 1))
+        parameters, places = self.lanes.some(some)
+        return self.network.logits(parameters, rows, places)[:, : len(self.select)]
+
     def _finish(self, lane: int) -> None:
         run = self.runs[lane]
         parameters, history = self.lanes.best(lane), np.array(run.history)
@@ -264,12 +318,14 @@ class LockstepTraining:
         self._done[run.number] = found
 
     def _as_begun(self, job: FitJob) -> Trained:
-        """The untrained model of a job without items."""
         parameters = dict(self.network.first(job.seed))
         if self.network.table:
             parameters[self.network.table] = parameters[self.network.table][:0]
         untrained = Trained(job, parameters, self.network.touched(job.rows), 0, 0, np.nan, np.zeros(0))
-        return untrained if self.judge is None else replace(untrained, score=self.judge.of(untrained))
+        if self.score is None:
+            return untrained
+        predicted = logits(self.network, untrained, self.select).unsqueeze(0)
+        return replace(untrained, score=float(self.score(predicted, self.select)[0]))
 
     def _refill(self, free: Sequence[int]) -> None:
         """Start new jobs in free lanes. Lanes without a job are closed, and the last lanes move into their places."""

@@ -1,8 +1,8 @@
-"""The arithmetic of progress."""
+"""The arithmetic of a study's progress."""
 
 from __future__ import annotations
 
-from bursar.compute import UnitProgress
+from experiments.progress import UnitProgress
 
 
 def test_results_from_before_are_done_but_are_no_speed():
