@@ -84,7 +84,7 @@ def test_a_fit_as_json_is_the_card(bursar, made):
 def test_a_law_is_shown(bursar, made):
     code, out, _ = bursar("laws", "show", made / "law.json")
     assert code == 0
-    for said in ("score =", "grows like", "power law", "held-out settings", "monotone model"):
+    for said in ("score =", "Grows like", "Power law", "held-out settings", "monotone model"):
         assert said in out
     code, out, _ = bursar("laws", "show", made / "law.json", "--json")
     assert json.loads(out)["law"] == 1
