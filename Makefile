@@ -4,6 +4,10 @@ BIN := .venv/bin
 BASE := .venv/.base
 STAMP := .venv/.ready
 
+# Python keeps what it compiled beside the sources. Without that every process, and tests start hundreds, would compile
+# torch and the others anew, which takes half a minute.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test test-label-studio check bench study soak clean
 
 setup: $(STAMP)

@@ -278,7 +278,7 @@ def test_a_network_judges_as_well_and_the_answer_says_so(intents, tmp_path):
     answer = ask_oracle(run, OracleRequest(plan, judge="aoe"))
     assert answer["judge"] == "aoe"
     assert current_answer(run) == answer
-    assert "The judge is AOE, an average of word vectors" in write_report(run).read_text()
+    assert "scored by AOE (an average of word vectors with two layers)" in write_report(run).read_text()
     assert ask_oracle(run, OracleRequest(plan))["judge"] == "probe"
     assert current_answer(run)["judge"] == "probe"
 

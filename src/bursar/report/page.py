@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -109,13 +110,7 @@ def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any]
 
 def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart], **values: Any) -> str:
     """Render a self-contained page from a template of this package, by name, or from another, by path."""
-    environment = jinja2.Environment(
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        loader=jinja2.FunctionLoader(_own_file),
-    )
+    environment = _environment()
     script = bundled("static/elements.js", "static/charts.js", "page.js")
     text = _own_file(template) if isinstance(template, str) else template.read_text(encoding="utf-8")
     return environment.from_string(text).render(
@@ -125,6 +120,18 @@ def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart
         script=Markup(script),
         policy=_policy(script),
         **values,
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """One for all pages: it keeps the templates that it has compiled."""
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_own_file),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
