@@ -25,7 +25,7 @@ from bursar.campaign.pricing import prices_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN
 from bursar.corpus import FORMATS, Corpus, Labels
-from bursar.corpus.builder import recode
+from bursar.corpus.schema import recoded
 from bursar.errors import ConfigError, SchemaError
 from bursar.ledger import Annotation, Submission
 from bursar.ragged import BoolArray, IntArray
@@ -121,21 +121,9 @@ def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
         if own is None:
             labels[name] = Labels.none(len(corpus), task)
         else:
-            labels[name] = _recoded(corpus, own, task)
+            labels[name] = recoded(corpus, own, task)
         schema[name] = task
     return replace(corpus, schema=schema, labels=labels)
-
-
-def _recoded(corpus: Corpus, own: Task, task: Task) -> Labels:
-    if own.kind != task.kind:
-        raise ConfigError(f"task {own.name!r} is {own.kind} in the data, not {task.kind}")
-    for vocabulary in task.vocabularies:
-        if unknown := [label for label in getattr(own, vocabulary) if label not in getattr(task, vocabulary)]:
-            raise ConfigError(
-                f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given",
-                fix="list all labels, or give only the name of the task to use the labels of the data",
-            )
-    return recode(corpus.labels[own.name], own, task)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.corpus.metadata import Metadata
 from bursar.corpus.words import Texts
 from bursar.errors import DataError, SchemaError
 from bursar.ragged import BoolArray, IntArray, Ragged, Strings
@@ -65,6 +66,7 @@ class Item:
     image: NDArray[Any] | None
     group: str | None
     labels: dict[str, Any]
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,8 @@ class Corpus:
     pairs: Texts | None = None
     images: NDArray[Any] | None = None  # (items, height, width[, channels])
     groups: Strings | None = None  # the document, source or speaker an item belongs to
+    metadata: Metadata | None = None  # other columns of the table that the items came from
+    notes: tuple[str, ...] = ()  # what the reader found out about the file by itself
     _positions: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -112,6 +116,7 @@ class Corpus:
                 for name, column in self.labels.items()
                 if column.present[item]
             },
+            metadata={} if self.metadata is None else self.metadata.row(item),
         )
 
     # -- lookup --------------------------------------------------------------------------------------------------
@@ -169,6 +174,8 @@ class Corpus:
             pairs=self.pairs.take(items) if self.pairs is not None else None,
             images=self.images[items] if self.images is not None else None,
             groups=self.groups.take(items) if self.groups is not None else None,
+            metadata=self.metadata.take(items) if self.metadata is not None else None,
+            notes=self.notes,
         )
 
     def split(self, name: str) -> Corpus:
@@ -234,7 +241,7 @@ class Corpus:
             mine, yours = self[at], other[at]
             found += [
                 f"item {mine.id!r}: {what} {getattr(mine, what)!r} against {getattr(yours, what)!r}"
-                for what in ("id", "split", "text", "words", "pair", "group", "labels")
+                for what in ("id", "split", "text", "words", "pair", "group", "labels", "metadata")
                 if getattr(mine, what) != getattr(yours, what)
             ]
             if not np.array_equal(mine.image, yours.image):  # type: ignore[arg-type]
@@ -281,6 +288,8 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         if None not in shapes
         else None,
         groups=_join_groups(parts),
+        metadata=Metadata.concatenate([(part.metadata, len(part)) for part in parts]),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
     _refuse_doubles(merged)
     return merged
