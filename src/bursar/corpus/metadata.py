@@ -14,7 +14,7 @@ from bursar.ragged import IntArray, Strings
 NOTHING = "null"
 # Values that JSON does not have, as an object with one key.
 _TAGS = {"$datetime": datetime.fromisoformat, "$date": date.fromisoformat, "$time": time.fromisoformat}
-_TAGS |= {"$decimal": Decimal}  # type: ignore[dict-item]
+_TAGS |= {"$decimal": Decimal}
 
 
 def encode_cell(value: Any) -> str:

@@ -65,7 +65,9 @@ def read(
     (2, 'refund me please', {'Ticket': 8}, ('order', 'refund'))
     """
     schema = {name: describe_task(task) for name, task in (tasks or {}).items()}
-    given = {key: value for key, value in (("text", text), ("id", id), ("labels", labels)) if value is not None}
+    given: dict[str, Any] = {
+        key: value for key, value in (("text", text), ("id", id), ("labels", labels)) if value is not None
+    }
     if not isinstance(source, str | Path):
         if not hasattr(source, "iloc"):
             raise ConfigError(f"cannot read a {type(source).__name__}", fix="give a path or a pandas DataFrame")

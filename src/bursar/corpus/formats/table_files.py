@@ -181,7 +181,7 @@ def read_excel(path: Path, *, sheet: str | None = None, header: bool | None = No
     width = max((at + 1 for _, row in rows for at, cell in enumerate(row) if cell is not None), default=0)
     if not rows:
         raise DataError(f"sheet {name!r} is empty", path=path)
-    rows = [(line, [*row[:width], *[None] * (width - len(row))]) for line, row in rows]
+    rows = [(line, (*row[:width], *[None] * (width - len(row)))) for line, row in rows]
     first = rows[0][1]
     if header is None:
         header = all(cell is None or isinstance(cell, str) for cell in first) and len(rows) > 1

@@ -28,7 +28,18 @@ from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError
 from bursar.tasks import KINDS, Task
 
-TEXT_NAMES = ("text", "body", "message", "content", "sentence", "utterance", "comment", "review", "question", "query")
+TEXT_NAMES: tuple[str, ...] = (
+    "text",
+    "body",
+    "message",
+    "content",
+    "sentence",
+    "utterance",
+    "comment",
+    "review",
+    "question",
+    "query",
+)
 TEXT_NAMES += ("description", "abstract", "title", "subject")
 ID_NAMES = ("id", "item id", "item", "uid", "uuid", "key", "ticket", "ticket id", "number", "nr", "no")
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".json": "json"}
@@ -142,7 +153,7 @@ def _roles(
     others = [name for name in table.columns if name not in used]
     if others:
         notes.append(f"kept as metadata: {', '.join(others)}")
-    return Roles(named["text"], *(named.get(role) for role in ("id", "split", "group", "pair")), labels), notes
+    return Roles(**named, labels=labels), notes
 
 
 def _check_column(table: Table, column: str, path: Path) -> None:
