@@ -16,7 +16,7 @@ def differences(one, other, most=3):
         mine, yours = one[at], other[at]
         found += [
             f"item {mine.id!r}: {what} {getattr(mine, what)!r} against {getattr(yours, what)!r}"
-            for what in ("id", "split", "text", "words", "pair", "group", "labels")
+            for what in ("id", "split", "text", "words", "pair", "group", "labels", "metadata")
             if getattr(mine, what) != getattr(yours, what)
         ]
         if not np.array_equal(mine.image, yours.image):

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from bursar.corpus import Corpus, CorpusBuilder
-from bursar.corpus.words import join_tokens
+from bursar.corpus.words import find_words, join_tokens
 
 NO_BLANKS = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters=" \ufeff[]")
 WORDS = st.text(NO_BLANKS, min_size=1, max_size=5) | st.sampled_from(["a", "it", "B-52", "4:30", "#", "_", "O", '"'])
@@ -189,6 +189,38 @@ def for_glue(draw: Draw) -> Corpus:
                 pair = None if task == "CoLA" else draw(LINES)
                 labels = {task: label} if labelled else {}
                 builder.add(f"{task}-{split}-{n:06d}", split=split, text=draw(LINES), pair=pair, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_tables(draw: Draw) -> Corpus:
+    """Texts with labels of three kinds, documents and other columns of any values."""
+    schema = {"intent": CLASSES, "urgency": {"kind": "regression", "low": 0, "high": 5}, "slots": TAGGING}
+    builder = CorpusBuilder(schema)
+    number = 0
+    for split, count in splits(draw):
+        for _ in range(count):
+            number += 1
+            text = draw(LINES.filter(str.strip))
+            labels: dict[str, Any] = {"intent": draw(PHRASES), "urgency": draw(st.floats(0, 5, width=32))}
+            labels["slots"] = spans(draw, len(find_words(text)))
+            kept = draw(st.sets(st.sampled_from(sorted(labels))))
+            builder.add(
+                f"s {number}",
+                split=split,
+                text=text,
+                group=draw(st.sampled_from([None, "doc a", "=1"])),
+                labels={task: label for task, label in labels.items() if task in kept},
+                metadata={"Channel": draw(st.sampled_from(["mail", "-phone", "007"]))},
+            )
+    return builder.build()
+
+
+@st.composite
+def for_text(draw: Draw) -> Corpus:
+    builder = CorpusBuilder()
+    for number in range(1, draw(st.integers(1, 4)) + 1):
+        builder.add(f"line-{number:06d}", text=draw(LINES.filter(str.strip)))
     return builder.build()
 
 

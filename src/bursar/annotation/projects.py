@@ -26,7 +26,7 @@ from bursar.campaign.pricing import prices_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN
 from bursar.corpus import FORMATS, Corpus, Labels
-from bursar.corpus.builder import recode
+from bursar.corpus.schema import recoded
 from bursar.errors import ConfigError, SchemaError
 from bursar.ledger import Annotation, Submission
 from bursar.ragged import BoolArray, IntArray
@@ -119,20 +119,8 @@ def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
         name = text.partition(":")[0].strip()
         own = corpus.schema.get(name)
         schema[name] = task = own if ":" not in text and own is not None else task_of(text)
-        labels[name] = Labels.none(len(corpus), task) if own is None else _recoded(corpus, own, task)
+        labels[name] = Labels.none(len(corpus), task) if own is None else recoded(corpus, own, task)
     return replace(corpus, schema=schema, labels=labels)
-
-
-def _recoded(corpus: Corpus, own: Task, task: Task) -> Labels:
-    if own.kind != task.kind:
-        raise ConfigError(f"task {own.name!r} is {own.kind} in the data, not {task.kind}")
-    for vocabulary in task.vocabularies:
-        if unknown := [label for label in getattr(own, vocabulary) if label not in getattr(task, vocabulary)]:
-            raise ConfigError(
-                f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given",
-                fix="list all labels, or give only the name of the task to use the labels of the data",
-            )
-    return recode(corpus.labels[own.name], own, task)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------

@@ -47,10 +47,10 @@ class SearchSettings:
     def request(self, config: bursar.CampaignConfig) -> OracleRequest:
         """The search to run. Another number of steps or another judge has its own cooling."""
         from bursar.compute import make_engine
+        from bursar.oracle.adviser import OracleSection, oracle_settings
         from bursar.oracle.comparison import plan_of
         from bursar.oracle.judge_registry import known_judge
         from bursar.oracle.run_comparison import OracleRequest
-        from bursar.oracle.adviser import OracleSection, oracle_settings
 
         given = oracle_settings(config) or OracleSection()
         judge = known_judge(given.judge if self.judge is None else self.judge)

@@ -3,6 +3,8 @@
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item, Labels, concatenate
 from bursar.corpus.formats import FORMATS, Format, guess_format, read, write
+from bursar.corpus.metadata import Metadata
+from bursar.corpus.schema import describe_task, spans, with_schema
 from bursar.corpus.words import Texts
 
 __all__ = [
@@ -12,9 +14,13 @@ __all__ = [
     "Format",
     "Item",
     "Labels",
+    "Metadata",
     "Texts",
     "concatenate",
+    "describe_task",
     "guess_format",
     "read",
+    "spans",
+    "with_schema",
     "write",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.corpus.corpus import Corpus, Labels
+from bursar.corpus.metadata import NOTHING, Metadata, encode_cell
 from bursar.corpus.words import Texts, find_words
 from bursar.errors import DataError, LabelError, SchemaError
 from bursar.ragged import IntArray, Ragged, Strings, offsets_of
@@ -69,6 +70,10 @@ class CorpusBuilder:
         self._pairs: list[str] = []
         self._groups: list[str] = []
         self._images: list[NDArray[Any]] = []
+        self._metadata: dict[str, list[str]] = {}
+        self.columns: tuple[str, ...] = ()  # of the table that is read, in order
+        self.text_column: str | None = None
+        self.notes: list[str] = []
         self.split = "train"  # of items that do not name theirs
         self.path: Path | None = None
         self.line: int | None = None
@@ -129,6 +134,7 @@ class CorpusBuilder:
         group: str | None = None,
         labels: Mapping[str, Any] | None = None,
         rows: Mapping[str, Sequence[Row]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Add an item. ``labels`` are JSON values, which are checked; ``rows`` are label rows encoded by the reader."""
         if not id:
@@ -162,6 +168,17 @@ class CorpusBuilder:
             self._images.append(image)
         for name, column in self._columns.items():
             column.add(coded.get(name))
+        if metadata or self._metadata:
+            self._add_metadata(metadata or {})
+
+    def _add_metadata(self, cells: Mapping[str, Any]) -> None:
+        for name, value in cells.items():
+            if name not in self._metadata:
+                self._metadata[name] = [NOTHING] * (len(self._ids) - 1)
+            self._metadata[name].append(encode_cell(value))
+        for column in self._metadata.values():
+            if len(column) < len(self._ids):
+                column.append(NOTHING)
 
     @property
     def tasks(self) -> list[str]:
@@ -208,7 +225,14 @@ class CorpusBuilder:
             pairs=Texts.of(self._pairs) if any(self._pairs) else None,
             images=images,
             groups=Strings.of(self._groups) if any(self._groups) else None,
+            metadata=self._build_metadata(),
+            notes=tuple(self.notes),
         )
+
+    def _build_metadata(self) -> Metadata | None:
+        order = tuple(dict.fromkeys([*self.columns, *self._metadata]))
+        cells = {name: Strings.of(column) for name, column in self._metadata.items()}
+        return Metadata(order, cells, self.text_column) if order else None
 
 
 def without_labels(task: Task) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.corpus.metadata import Metadata
 from bursar.corpus.words import Texts
 from bursar.errors import DataError, SchemaError
 from bursar.ragged import BoolArray, IntArray, Ragged, Strings
@@ -64,6 +65,7 @@ class Item:
     image: NDArray[Any] | None
     group: str | None
     labels: dict[str, Any]
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,8 @@ class Corpus:
     pairs: Texts | None = None
     images: NDArray[Any] | None = None  # (items, height, width[, channels])
     groups: Strings | None = None  # the document, source or speaker an item belongs to
+    metadata: Metadata | None = None  # other columns of the table that the items came from
+    notes: tuple[str, ...] = ()  # what the reader found out about the file by itself
     _positions: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -112,6 +116,7 @@ class Corpus:
                 for name, column in self.labels.items()
                 if column.present[item]
             },
+            metadata={} if self.metadata is None else self.metadata.row(item),
         )
 
     # -- lookup --------------------------------------------------------------------------------------------------
@@ -169,6 +174,8 @@ class Corpus:
             pairs=self.pairs.take(items) if self.pairs is not None else None,
             images=self.images[items] if self.images is not None else None,
             groups=self.groups.take(items) if self.groups is not None else None,
+            metadata=self.metadata.take(items) if self.metadata is not None else None,
+            notes=self.notes,
         )
 
     def split(self, name: str) -> Corpus:
@@ -236,7 +243,7 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
             return Labels.none(len(part), schema[name])
         return recode(part.labels[name], part.schema[name], schema[name])
 
-    codes = [np.array([splits.index(part.splits[c]) for c in part.split_codes], dtype=np.int16) for part in parts]
+    codes = [np.array([splits.index(name) for name in part.splits], dtype=np.int16)[part.split_codes] for part in parts]
     images = [part.images for part in parts if part.images is not None]
     merged = Corpus(
         ids=Strings.concatenate([part.ids for part in parts]),
@@ -248,6 +255,8 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         pairs=_join_texts([part.pairs for part in parts], parts),
         images=np.concatenate(images) if images else None,
         groups=_join_groups(parts),
+        metadata=Metadata.concatenate([(part.metadata, len(part)) for part in parts]),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
     doubles = [id for id, count in Counter(merged.ids).items() if count > 1]
     if doubles:

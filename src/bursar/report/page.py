@@ -112,8 +112,12 @@ def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart
     """Render a self-contained page from a template of this package, by name, or from another, by path."""
     environment = _environment()
     script = bundled("static/elements.js", "static/charts.js", "page.js")
-    text = _own_file(template) if isinstance(template, str) else template.read_text(encoding="utf-8")
-    return environment.from_string(text).render(
+    found = (
+        environment.get_template(template)
+        if isinstance(template, str)
+        else environment.from_string(template.read_text(encoding="utf-8"))
+    )
+    return found.render(
         style=Markup("\n".join(_own_file(style) for style in (*styles, "static/charts.css"))),
         data=Markup(embedded({key: chart.to_json() for key, chart in charts.items()})),
         charts=charts,

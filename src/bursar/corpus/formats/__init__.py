@@ -6,7 +6,7 @@ A format is one module of this package: ``sniff``, ``read`` and ``write``, regis
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from inspect import signature
 from itertools import islice
@@ -16,6 +16,8 @@ from typing import Any
 
 from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
+from bursar.corpus.formats.tables import read_frame, table_format
+from bursar.corpus.schema import describe_task, with_schema
 from bursar.errors import ConfigError, DataError
 
 __all__ = ["FORMATS", "Format", "guess_format", "read", "write"]
@@ -28,7 +30,8 @@ def guess_format(path: Path) -> Format:
     """Guess the format of a file or folder from its contents."""
     if not path.exists():
         raise DataError("there is no such file or folder", path=path)
-    for name in sorted(FORMATS, key=lambda name: name == "jsonl"):  # ours last: other tools' lines look like it
+    # Ours late, since other tools' lines look like it; those that fit many files last.
+    for name in sorted(FORMATS, key=lambda name: (FORMATS[name].general, name == "jsonl")):
         if FORMATS[name].sniff(path):
             return FORMATS[name]
     if path.is_file() and not path.stat().st_size:
@@ -38,12 +41,48 @@ def guess_format(path: Path) -> Format:
     raise DataError("no known format fits this", path=path, fix=f"name one with --format: {', '.join(FORMATS.names())}")
 
 
-def read(path: str | Path, format: str | None = None, **options: Any) -> Corpus:
-    """Read a corpus from a file or folder, in a given or guessed format."""
-    path = Path(path)
+def read(
+    source: Any,
+    format: str | None = None,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    tasks: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Corpus:
+    """Read a corpus from a file, a folder or a pandas DataFrame, in a given or guessed format.
+
+    For tables (CSV, Excel, Parquet, JSON, DataFrames), ``text`` and ``id`` name columns, and ``labels`` maps tasks to
+    the columns of known labels. ``tasks`` describes what to annotate: a list of class names, ``spans("product",
+    "date")``, or a description such as ``{"kind": "regression", "low": 0, "high": 5}``. What the reader found out by
+    itself is in ``corpus.notes``.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"Ticket": [7, 8], "Body": ["where is my order", "refund me please"]})
+    >>> corpus = read(frame, text="Body", tasks={"intent": ["order", "refund"]})
+    >>> len(corpus), corpus[1].text, corpus[1].metadata, corpus.schema["intent"].labels
+    (2, 'refund me please', {'Ticket': 8}, ('order', 'refund'))
+    """
+    schema = {name: describe_task(task) for name, task in (tasks or {}).items()}
+    given: dict[str, Any] = {
+        key: value for key, value in (("text", text), ("id", id), ("labels", labels)) if value is not None
+    }
+    if not isinstance(source, str | Path):
+        if not hasattr(source, "iloc"):
+            raise ConfigError(f"cannot read a {type(source).__name__}", fix="give a path or a pandas DataFrame")
+        return read_frame(source, schema=schema, **given, **options)
+    path = Path(source)
+    if format is None:
+        format = table_format(path) if given else None
     chosen = guess_format(path) if format is None else FORMATS[format]
+    options |= given
+    takes_schema = "schema" in signature(chosen.read).parameters
+    if schema and takes_schema:
+        options["schema"] = schema
     _check_options(chosen.name, chosen.read, options)
-    return chosen.read(path, **options)
+    corpus = chosen.read(path, **options)
+    return corpus if takes_schema or not schema else with_schema(corpus, schema)
 
 
 def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None:

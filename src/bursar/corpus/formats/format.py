@@ -34,6 +34,7 @@ class Format:
     sniff: Callable[[Path], bool]
     read: Callable[..., Corpus]
     write: Callable[..., None]
+    general: bool = False  # fits many files: guessed only if no other format fits
 
 
 FORMATS: Registry[Format] = Registry("format", "bursar.formats")

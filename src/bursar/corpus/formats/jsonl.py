@@ -5,11 +5,13 @@
 {"id": "u1", "split": "train", "text": "wake me at seven", "labels": {"intent": "alarm", "slots": [[3, 4, "time"]]}}
 ```
 Only ``text`` (or ``image``) is required. Without ``words`` (``[[start, end], …]`` in characters) words are found by
-rule; without an ``id`` an item is named by its line; without a schema, tasks are inferred from their labels.
+rule; without an ``id`` an item is named by its line; without a schema, tasks are inferred from their labels. An item
+may have ``metadata``: values by column, which are shown beside it and exported again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -26,14 +28,15 @@ from bursar.errors import LabelError
 from bursar.tasks import KINDS, make_task
 
 VERSION = 1
-KEYS = {"id", "split", "text", "words", "pair", "image", "group", "labels"}
+KEYS = {"id", "split", "text", "words", "pair", "image", "group", "labels", "metadata"}
 STRING_OR_NULL = {str, type(None)}
 SUFFIXES = (".jsonl", ".ndjson")
 
 
 def sniff(path: Path) -> bool:
-    """A first line that is a JSON object with a text, an image or a schema."""
-    return not first_line_object(path, SUFFIXES).keys().isdisjoint({"bursar", "text", "image"})
+    """A first line that is a schema, or an item with a text or an image and no keys of its own."""
+    first = first_line_object(path, SUFFIXES)
+    return "bursar" in first or (first.keys() <= KEYS and not first.keys().isdisjoint({"text", "image"}))
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
@@ -60,6 +63,12 @@ def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
     for name, task in tasks.items():
         with reader.locating():
             reader.declare(make_task(name, task))
+    table = record.get("table", {})
+    names = table.get("columns", []) if isinstance(table, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in [*names, table.get("text") or ""]):
+        raise reader.error("table must have columns, a list of names, and text, one of them")
+    reader.columns = tuple(dict.fromkeys([*reader.columns, *names]))
+    reader.text_column = table.get("text") or reader.text_column
 
 
 def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
@@ -78,6 +87,8 @@ def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
     labels = get("labels") or {}
     if not isinstance(labels, dict):
         raise reader.error("labels must map task names to labels", item=id)
+    if not isinstance(get("metadata") or {}, dict):
+        raise reader.error("metadata must map columns to values", item=id)
     for name, value in labels.items():
         if name not in reader:
             every_word = {"every_word": True} if isinstance(value, list) and value and isinstance(value[0], str) else {}
@@ -96,6 +107,7 @@ def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
         image=None if image is None else _image(reader, image, id),
         group=group,
         labels=labels,
+        metadata=get("metadata"),
     )
 
 
@@ -124,7 +136,9 @@ def write(corpus: Corpus, path: Path) -> None:
     if corpus.images is not None and corpus.images.dtype != np.uint8:
         raise checks.error(f"holds images of bytes, not of {corpus.images.dtype}", corpus.ids[0], fix="write npz")
     tasks = {name: task.describe() for name, task in corpus.schema.items()}
-    header = {"bursar": VERSION, "tasks": tasks}
+    header: dict[str, Any] = {"bursar": VERSION, "tasks": tasks}
+    if corpus.metadata is not None:
+        header["table"] = corpus.metadata.header()
     write_json_lines(path, chain([header], (_written(corpus, at) for at in range(len(corpus)))))
 
 
@@ -139,7 +153,11 @@ def _written(corpus: Corpus, at: int) -> dict[str, Any]:
         record["image"] = item.image.tolist()
     if item.group is not None:
         record["group"] = item.group
-    return record | {"labels": item.labels}
+    record["labels"] = item.labels
+    if corpus.metadata is not None:
+        cells = corpus.metadata.cells
+        record["metadata"] = {name: json.loads(column[at]) for name, column in cells.items()}
+    return record
 
 
 FORMATS.add("jsonl", Format("jsonl", "one JSON object per item (native)", sniff, read, write))

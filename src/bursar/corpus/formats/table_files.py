@@ -1,0 +1,311 @@
+"""Files that hold one table: CSV and TSV, Excel, Parquet, JSON objects; and data frames of pandas.
+
+What a file does not say (its encoding, its delimiter, whether it has a header) is found out and noted in words.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.formats.format import FileReader
+from bursar.corpus.formats.json_files import json_array, json_lines
+from bursar.errors import ConfigError, DataError
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+SHOWN_LINES = 5  # named in a message
+SAMPLE = 100  # rows that the delimiter and the header are found out from
+LONGEST_NAME = 60  # characters of a column name
+NUMBER = re.compile(r"[-+]?[\d.,]+%?")
+EXCEL = (".xlsx", ".xlsm")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of one length, the line or row of the file that each row came from, and what was found out."""
+
+    columns: Mapping[str, list[Any]]
+    lines: Sequence[int]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+# -- CSV --------------------------------------------------------------------------------------------------------------
+def read_csv(
+    path: Path, *, delimiter: str | None = None, encoding: str | None = None, header: bool | None = None
+) -> Table:
+    """Read a CSV or TSV file. What is not given is found out from its first rows."""
+    text, encoding = _decoded(path, encoding)
+    if not text.strip():
+        raise DataError("there is no item in it", path=path)
+    delimiter = delimiter or _delimiter_of(text, path)
+    records = list(_csv_records(text, delimiter, path))
+    first = records[0][1]
+    if header is None:
+        header = _is_header(first)
+    names = _column_names(first if header else [f"column {n}" for n in range(1, len(first) + 1)], path, records[0][0])
+    rows = records[1:] if header else records
+    if not rows:
+        raise DataError("there is no item in it, only a header", path=path)
+    _check_widths(rows, len(names), path)
+    columns = {name: [cells[at] for _, cells in rows] for at, name in enumerate(names)}
+    between = f"separated by {DELIMITERS.get(delimiter, repr(delimiter))}, " if len(names) > 1 else ""
+    note = f"{between}{_encoding_name(encoding)}, {'with' if header else 'without'} a header"
+    return Table(columns, [line for line, _ in rows], (note,))
+
+
+def _decoded(path: Path, encoding: str | None) -> tuple[str, str]:
+    """The text of a file, and its encoding: UTF-8 or what its byte order mark says, else Windows-1252."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rb") as file:
+            data: bytes = file.read()
+    except (OSError, EOFError) as wrong:
+        raise DataError(f"cannot be read: {wrong}", path=path) from None
+    if encoding is None:
+        encoding = next((name for bom, name in BOMS.items() if data.startswith(bom)), "utf-8")
+        fallback = "cp1252" if encoding == "utf-8" else None
+    else:
+        fallback = None
+    try:
+        return data.decode(encoding), encoding
+    except LookupError:
+        raise ConfigError(f"there is no encoding {encoding!r}", fix="use utf-8, cp1252 or utf-16") from None
+    except UnicodeDecodeError as wrong:
+        if fallback is not None and b"\x00" not in data[:4096]:
+            try:
+                return data.decode(fallback), fallback
+            except UnicodeDecodeError:
+                pass
+        line = data.count(b"\n", 0, wrong.start) + 1
+        message = f"byte {wrong.start + 1} of the file is not {_encoding_name(encoding)}"
+        raise DataError(message, path=path, line=line, fix="save the file as UTF-8, or name its encoding") from None
+
+
+def _encoding_name(encoding: str) -> str:
+    return {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}.get(
+        encoding, encoding
+    )
+
+
+def _delimiter_of(text: str, path: Path) -> str:
+    """The delimiter that cuts the first rows into the same number of cells, the largest; a comma if none does."""
+    sample = text[: 1 << 18]
+    best, cells = ",", 1
+    for delimiter in DELIMITERS:
+        widths: Counter[int] = Counter()
+        try:
+            for at, (_, row) in enumerate(_csv_records(sample, delimiter, path)):
+                if at == SAMPLE:
+                    break
+                widths[len(row)] += 1
+        except DataError:
+            pass  # the sample may end inside a quoted cell
+        width, count = widths.most_common(1)[0] if widths else (1, 0)
+        if width > cells and count >= 0.8 * widths.total():
+            best, cells = delimiter, width
+    return best
+
+
+def _csv_records(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the line that each begins on; empty lines are passed over."""
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for row in reader:
+            if row:
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as wrong:
+        reason = "a quoted cell does not end" if "unexpected end" in str(wrong) else str(wrong)
+        raise DataError(f"not a row of cells: {reason}", path=path, line=line) from None
+
+
+def _is_header(row: Sequence[Any]) -> bool:
+    """Whether a row looks like column names: short, different, and neither empty nor numbers."""
+    names = [cell.strip() if isinstance(cell, str) else "" for cell in row]
+    short = all(0 < len(name) <= LONGEST_NAME and not NUMBER.fullmatch(name) for name in names)
+    return short and len(set(names)) == len(names) and (len(names) > 1 or len(names[0].split()) <= 3)
+
+
+def _column_names(row: Sequence[Any], path: Path, line: int) -> list[str]:
+    names = [str(cell).strip() if cell is not None else "" for cell in row]
+    names = [name or f"column {at}" for at, name in enumerate(names, start=1)]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(f"two columns are named {twice!r}", path=path, line=line, fix="rename one of them")
+    return names
+
+
+def _check_widths(rows: Sequence[tuple[int, Sequence[Any]]], width: int, path: Path) -> None:
+    wrong = [(line, len(cells)) for line, cells in rows if len(cells) != width]
+    if wrong:
+        line, cells = wrong[0]
+        others = f" (so have {listed_lines([line for line, _ in wrong[1:]])})" if len(wrong) > 1 else ""
+        raise DataError(
+            f"the row has {cells} cells, and the first row has {width}{others}",
+            path=path,
+            line=line,
+            fix="put cells that hold the separator in double quotes",
+        )
+
+
+def listed_lines(lines: Sequence[int]) -> str:
+    """Line numbers in words.
+
+    >>> listed_lines([5]), listed_lines(range(1, 9))
+    ('line 5', 'lines 1, 2, 3, 4, 5 and 3 more')
+    """
+    shown = ", ".join(map(str, lines[:SHOWN_LINES]))
+    more = f" and {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
+    return f"line{'s' if len(lines) > 1 else ''} {shown}{more}"
+
+
+# -- Excel ------------------------------------------------------------------------------------------------------------
+def read_excel(path: Path, *, sheet: str | None = None, header: bool | None = None) -> Table:
+    """Read a sheet of an Excel workbook, the first by default."""
+    rows, name, others = _sheet_rows(path, sheet)
+    rows = [(line, row) for line, row in rows if any(cell is not None for cell in row)]
+    width = max((at + 1 for _, row in rows for at, cell in enumerate(row) if cell is not None), default=0)
+    if not rows:
+        raise DataError(f"sheet {name!r} is empty", path=path)
+    rows = [(line, (*row[:width], *[None] * (width - len(row)))) for line, row in rows]
+    first = rows[0][1]
+    if header is None:
+        header = all(cell is None or isinstance(cell, str) for cell in first) and len(rows) > 1
+    names = _column_names(first if header else [None] * width, path, rows[0][0])
+    body = rows[1:] if header else rows
+    if not body:
+        raise DataError(f"sheet {name!r} has no item, only a header", path=path)
+    notes = (f"sheet {name!r}" + (f" of {others + 1}" if others else ""),)
+    columns = {column: [row[at] for _, row in body] for at, column in enumerate(names)}
+    kept = {column: cells for column, cells in columns.items() if column in names and not _is_void(column, cells)}
+    return Table(kept, [line for line, _ in body], notes)
+
+
+def _is_void(column: str, cells: Sequence[Any]) -> bool:
+    """A column without a name and without cells, as between two blocks of a sheet."""
+    return column.startswith("column ") and all(cell is None for cell in cells)
+
+
+def _sheet_rows(path: Path, sheet: str | None) -> tuple[list[tuple[int, tuple[Any, ...]]], str, int]:
+    """The rows of a sheet with their numbers, its name, and how many other sheets there are."""
+    import warnings
+
+    from openpyxl import load_workbook
+
+    if not path.is_file():
+        raise DataError("there is no such file", path=path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and extensions that only Excel knows
+            book = load_workbook(path, read_only=True, data_only=True)
+            names = [one.title for one in book.worksheets]
+            chosen = sheet if sheet is not None else names[0]
+            rows: list[tuple[int, tuple[Any, ...]]] = []
+            if chosen in names:
+                book[chosen].reset_dimensions()  # some programs write wrong ones
+                rows = list(enumerate(book[chosen].iter_rows(values_only=True), start=1))
+            book.close()
+    except Exception as wrong:  # a damaged file can fail anywhere in its ZIP, XML or cells
+        message = f"no Excel workbook that can be read: {wrong}"
+        raise DataError(message, path=path, fix="save it as .xlsx or .csv") from None
+    if chosen not in names:
+        raise DataError(f"there is no sheet {chosen!r}", path=path, fix=f"it has {', '.join(names)}")
+    return rows, chosen, len(names) - 1
+
+
+# -- Parquet, JSON, data frames ---------------------------------------------------------------------------------------
+def read_parquet(path: Path) -> Table:
+    """Read a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = pq.read_table(path)
+    except (OSError, pa.ArrowException) as wrong:
+        raise DataError(f"no Parquet file that can be read: {str(wrong).splitlines()[0]}", path=path) from None
+    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+    return Table(columns, range(1, found.num_rows + 1))
+
+
+def read_json(path: Path) -> Table:
+    """Read an array of JSON objects."""
+    return _table_of_records(json_array(path))
+
+
+def read_json_lines(path: Path) -> Table:
+    """Read one JSON object per line."""
+    reader = FileReader()
+    reader.file = path
+
+    def numbered() -> Iterator[tuple[int, dict[str, Any]]]:
+        for record in json_lines(reader):
+            yield reader.line or 0, record
+
+    return _table_of_records(numbered())
+
+
+def _table_of_records(records: Iterable[tuple[int, Mapping[str, Any]]]) -> Table:
+    columns: dict[str, list[Any]] = {}
+    lines: list[int] = []
+    for line, record in records:
+        for name, value in record.items():
+            if name not in columns:
+                columns[name] = [None] * len(lines)
+            columns[name].append(value)
+        lines.append(line)
+        for column in columns.values():
+            if len(column) < len(lines):
+                column.append(None)
+    return Table(columns, lines)
+
+
+def table_of_frame(frame: Any) -> Table:
+    """The table of a pandas DataFrame; missing values are empty cells."""
+    missing = frame.isna()
+    columns = {}
+    for at, name in enumerate(frame.columns):
+        cells = frame.iloc[:, at].tolist()
+        empty = missing.iloc[:, at].tolist()
+        columns[str(name)] = [None if void else _plain(cell) for cell, void in zip(cells, empty, strict=True)]
+    if len(columns) < len(frame.columns):
+        raise DataError("two columns of the frame have one name", fix="rename one of them")
+    return Table(columns, range(1, len(frame) + 1))
+
+
+def _plain(cell: Any) -> Any:
+    return cell.to_pydatetime() if hasattr(cell, "to_pydatetime") else cell
+
+
+READERS: dict[str, Callable[..., Table]] = {
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".tab": read_csv,
+    **dict.fromkeys(EXCEL, read_excel),
+    ".parquet": read_parquet,
+    ".json": read_json,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+}
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that says what a file is, without that of its compression.
+
+    >>> suffix_of(Path("m.CSV")), suffix_of(Path("m.csv.gz"))
+    ('.csv', '.csv')
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix

@@ -1,0 +1,104 @@
+"""Metadata: the other columns of a table, kept with its items, shown beside them and exported again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from bursar.ragged import IntArray, Strings
+
+NOTHING = "null"
+# Values that JSON does not have, as an object with one key.
+_TAGS = {"$datetime": datetime.fromisoformat, "$date": date.fromisoformat, "$time": time.fromisoformat}
+_TAGS |= {"$decimal": Decimal}
+
+
+def encode_cell(value: Any) -> str:
+    """A cell as JSON text; dates, times and decimals are tagged.
+
+    >>> encode_cell(date(2026, 5, 1)), encode_cell("007"), encode_cell(None)
+    ('{"$date": "2026-05-01"}', '"007"', 'null')
+    """
+    return json.dumps(value, ensure_ascii=False, default=_tagged)
+
+
+def decode_cell(text: str) -> Any:
+    """The value of a cell; the inverse of ``encode_cell``."""
+    return json.loads(text, object_hook=_untagged)
+
+
+def _tagged(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return {"$datetime": value.isoformat()}
+    if isinstance(value, date | time):
+        return {f"${type(value).__name__}": value.isoformat()}
+    if isinstance(value, Decimal):
+        return {"$decimal": str(value)}
+    if hasattr(value, "item"):  # a number of numpy
+        return value.item()
+    return str(value)
+
+
+def _untagged(found: dict[str, Any]) -> Any:
+    if len(found) == 1:
+        key, value = next(iter(found.items()))
+        if key in _TAGS and isinstance(value, str):
+            return _TAGS[key](value)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Metadata:
+    """Columns of a table by name. The column that became the items' text has a place in the order, but no cells.
+
+    >>> found = Metadata.of({"Ticket": [7, 8], "Body": ["call me", "stop"]}, text="Body")
+    >>> found.order, found.row(1)
+    (('Ticket', 'Body'), {'Ticket': 8})
+    """
+
+    order: tuple[str, ...]  # all columns of the table
+    cells: Mapping[str, Strings]  # JSON text, one cell per item
+    text: str | None = None  # the column that became the text
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[Any]], text: str | None = None) -> Metadata:
+        """From values by column."""
+        cells = {name: Strings.of(map(encode_cell, column)) for name, column in columns.items() if name != text}
+        return cls(tuple(columns), cells, text)
+
+    def row(self, item: int) -> dict[str, Any]:
+        """The values of an item by column."""
+        return {name: decode_cell(self.cells[name][item]) for name in self.order if name in self.cells}
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a column."""
+        return [decode_cell(cell) for cell in self.cells[name].tolist()]
+
+    def take(self, items: IntArray) -> Metadata:
+        """The rows at these positions."""
+        return Metadata(self.order, {name: cells.take(items) for name, cells in self.cells.items()}, self.text)
+
+    def header(self) -> dict[str, Any]:
+        """The columns, for the first line of a JSONL file."""
+        return {"columns": list(self.order), "text": self.text}
+
+    @staticmethod
+    def concatenate(parts: Sequence[tuple[Metadata | None, int]]) -> Metadata | None:
+        """The rows of several tables, each with its number of items; a cell that a table lacks is empty."""
+        tables = [part for part, _ in parts if part is not None]
+        if not tables:
+            return None
+        order = tuple(dict.fromkeys(name for table in tables for name in table.order))
+        cells = {}
+        for name in dict.fromkeys(name for table in tables for name in table.cells):
+            cells[name] = Strings.concatenate(
+                [
+                    part.cells[name] if part is not None and name in part.cells else Strings.of([NOTHING] * count)
+                    for part, count in parts
+                ]
+            )
+        return Metadata(order, cells, tables[0].text)
