@@ -124,7 +124,7 @@ class WordCounts(Learner):
 
     @staticmethod
     def _classes(task: Task) -> int:
-        return len(task.labels) if task.kind == "classification" else task.tags
+        return len(task.labels) if task.kind == "classification" else task.classes
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
