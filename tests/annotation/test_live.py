@@ -88,7 +88,7 @@ def test_an_answer_that_does_not_fit_is_refused_and_leaves_no_trace(live, labels
 def test_what_nobody_asked_for_and_what_does_not_exist_is_refused(live):
     asked = {want.id for want in live.wanted()}
     stranger = next(id for id in live.corpus.ids.tolist() if id not in asked)
-    with pytest.raises(ConfigError, match="nobody asked"):
+    with pytest.raises(ConfigError, match="no round asks about"):
         live.recorder.record(Answer(stranger, {"intent": "set_alarm", "slots": []}, "ann"))
     with pytest.raises(BursarError, match="no such item"):
         live.item("nowhere")

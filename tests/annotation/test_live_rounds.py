@@ -23,7 +23,7 @@ def test_suggestions_are_there_before_their_items_and_never_for_what_measures_th
     decide, there = Ledger.decide, []
 
     def spy(self, *decisions):
-        if any(kind == "selection" for _, kind, _ in decisions):
+        if any(decision.kind == "selection" for decision in decisions):
             there.append((live.folder / "suggestions" / "round-01.json").exists())
         return decide(self, *decisions)
 
@@ -181,8 +181,8 @@ def test_the_report_of_a_live_campaign_leaves_declined_items_out_of_the_audit(tm
     answer_all(live)
     train(live)
     found = live.run.result().main
-    assert [part["items"] for part in found["audit"]] == [len(audit) - 1]
-    assert found["skips"] == 1
+    assert [part.items for part in found.audit] == [len(audit) - 1]
+    assert found.skips == 1
     live.close()
 
 

@@ -252,7 +252,7 @@ def test_a_run_that_is_killed_while_scoring_goes_on_with_the_finished_shards(tmp
     assert [stored for _, stored in told if stored] == [kept]
     assert not (folder / "scoring").exists()
     undisturbed = run_campaign(Run(tmp_path / "other", config))
-    assert result["arms"]["MT-AVG"]["selections"] == undisturbed["arms"]["MT-AVG"]["selections"]
+    assert result.arms["MT-AVG"].selections == undisturbed.arms["MT-AVG"].selections
 
 
 # -- the doors -------------------------------------------------------------------------------------------------------

@@ -304,9 +304,10 @@ def test_labels_that_all_seem_to_harm_are_split_as_if_they_did_not_and_the_ledge
         for informs in (-1.5, 0.5)
     )
     assert sum(harming.caps.values()) > 0
-    assert harming.body["set_aside"]
-    assert harming.paying({"intent": 9}).body["set_aside"]
-    assert "set_aside" not in helping.body
+    assert harming.set_aside
+    assert harming.decision(1).set_aside
+    assert harming.paying({"intent": 9}).set_aside
+    assert not helping.decision(1).set_aside
 
 
 # -- refused at the door -----------------------------------------------------------------------------------------------
