@@ -142,6 +142,17 @@ def test_metadata_survives_the_native_format_value_by_value(tmp_path: Path) -> N
     assert again[1].metadata["When"] == datetime(2026, 5, 1, 12, 30)
 
 
+def test_columns_of_labels_are_kept_and_not_shown_beside_the_item(tmp_path: Path) -> None:
+    rows = [(7, date(2026, 5, 1), "where is my order", "order", 0.5), (8, None, "stop", None, 2.0)]
+    path = workbook(tmp_path / "m.xlsx", ("Ticket", "Day", "Body", "Category", "Cost"), *rows)
+    write(read(path, labels={"intent": "Category"}), tmp_path / "m.jsonl", "jsonl")
+    found = read(tmp_path / "m.jsonl").metadata
+    assert found is not None
+    assert found.row(0)["Category"] == "order"
+    assert found.labels == ("Category",)
+    assert [[cell["value"] for cell in found.shown(at)] for at in range(2)] == [["7", "2026-05-01", "0.5"], ["8", "2"]]
+
+
 def test_metadata_goes_with_its_items(tmp_path: Path) -> None:
     frame = pd.DataFrame({"text": ["one", "two", "three"], "n": [1, 2, 3]})
     corpus = read(frame)

@@ -7,6 +7,7 @@ there are none, a few random items can be annotated as development items, and sc
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ import numpy as np
 from bursar.campaign.annotation_speed import Rate, check_unit, prices_at
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.observers import NullObserver, Watcher
 from bursar.campaign.pricing import prices_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN
@@ -61,12 +63,35 @@ class Wishes:
     ledger: str | None = None  # URL of a PostgreSQL server, for a team; default: a file in the project
 
 
+@dataclass(frozen=True)
+class FullCost:
+    """What labelling every item of a pool for all tasks is expected to cost.
+
+    >>> everything = FullCost(items=5000, price=0.024)
+    >>> everything.total, everything.affordable(60.0), everything.affordable(500.0)
+    (120.0, 2500, 5000)
+    """
+
+    items: int
+    price: float  # of an item, on average
+
+    @property
+    def total(self) -> float:
+        """The sum, rounded up to two decimals."""
+        return math.ceil(100 * self.items * self.price - 1e-6) / 100
+
+    def affordable(self, budget: float) -> int:
+        """About how many items a budget buys."""
+        return min(self.items, int(budget / self.price + 1e-6)) if self.price else self.items
+
+
 @dataclass(frozen=True, eq=False)
 class Draft:
     """A checked project that has not been created yet."""
 
     corpus: Corpus
     config: CampaignConfig
+    everything: FullCost
 
     @property
     def given(self) -> IntArray:
@@ -162,21 +187,53 @@ def _without_labels(corpus: Corpus, which: BoolArray) -> Corpus:
 # -- settings ----------------------------------------------------------------------------------------------------------
 def draft_project(corpus: Corpus, wishes: Wishes) -> Draft:
     """Plan a project from a corpus and options, and check it."""
+    _check_tasks(corpus)
+    if not 0 < wishes.budget < 1e12:
+        raise ConfigError(f"{wishes.budget:g} is not a valid budget", fix="give a positive amount: --budget 200")
+    corpus, costs, everything = _priced(corpus, wishes)
+    check_budget(wishes, everything)
+    return Draft(corpus, parse_config(_table(corpus, wishes, costs, everything.price), "the project"), everything)
+
+
+def full_cost(corpus: Corpus, wishes: Wishes) -> FullCost:
+    """What labelling every item would cost, by the prices of the options; their budget is not used."""
+    _check_tasks(corpus)
+    return _priced(corpus, wishes)[2]
+
+
+def check_budget(wishes: Wishes, everything: FullCost) -> None:
+    """Refuse a budget that is more than labelling everything costs."""
+    if wishes.budget > everything.total:
+        raise ConfigError(
+            f"a budget of {money_text(wishes.currency, wishes.budget)} is more than labelling everything costs: about "
+            f"{money_text(wishes.currency, everything.total)} for all {everything.items:,} items",
+            fix=f"give at most --budget {everything.total:.2f}, or correct the prices with --hourly or --price",
+        )
+
+
+def money_text(sign: str, amount: float | Decimal) -> str:
+    """An amount with two decimals, or none if it is whole.
+
+    >>> money_text("€", 1234.5), money_text("$", 20)
+    ('€1,234.50', '$20')
+    """
+    return f"{sign}{amount:,.2f}".removesuffix(".00")
+
+
+def _check_tasks(corpus: Corpus) -> None:
     if not corpus.schema:
         raise ConfigError("the data has no tasks", fix="define them: --tasks NAME:KIND:LABEL,LABEL")
     for name, task in corpus.schema.items():
         if "labels" in task.vocabularies and not task.labels:
             raise ConfigError(f"task {name!r} has no labels", fix=f"list them: --tasks {name}:{task.kind}:LABEL,LABEL")
-    if not 0 < wishes.budget < 1e12:
-        raise ConfigError(f"{wishes.budget:g} is not a valid budget", fix="give a positive amount: --budget 200")
+
+
+def _priced(corpus: Corpus, wishes: Wishes) -> tuple[Corpus, dict[str, Any], FullCost]:
+    """The corpus in the splits of a project, the table of prices, and what labelling the whole pool would cost."""
     corpus = parted(corpus, wishes.forget_labels, wishes.seed)
-    counts = corpus.split_counts()
-    if counts["train"] < 2:
-        raise ConfigError(f"the pool has only {counts['train']} items", fix="use data with more items")
-    return Draft(corpus, parse_config(_table(corpus, wishes, counts), "the project"))
-
-
-def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[str, Any]:
+    items = corpus.split_counts()["train"]
+    if items < 2:
+        raise ConfigError(f"the pool has only {items} items", fix="use data with more items")
     tasks = list(corpus.schema.values())
     prices = dict(wishes.prices)
     costs: dict[str, Any] = {"unit": UNIT, "currency": wishes.currency, "pricing": "predicted"}
@@ -192,6 +249,14 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
         check_unit(model, wishes.hourly)
     pool = corpus.take(corpus.in_split("train"))
     price = float(np.mean(prices_of(model, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
+    if not price > 0:
+        raise ConfigError("annotation has no price", fix="give the cost of an hour: --hourly 20")
+    return corpus, costs, FullCost(items, price)
+
+
+def _table(corpus: Corpus, wishes: Wishes, costs: Mapping[str, Any], price: float) -> dict[str, Any]:
+    """The campaign's file; ``price`` is that of an item."""
+    counts = corpus.split_counts()
     seed_items, dev_items = _first_items(wishes, counts, price)
     left = wishes.budget - (seed_items + dev_items) * price
     if left <= price:
@@ -207,7 +272,7 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
         "name": wishes.name,
         "seed": wishes.seed,
         "corpus": {"source": DATA_FILE, "format": "jsonl"},
-        "costs": costs,
+        "costs": dict(costs),
         "budget": budget | ({"dev_items": dev_items} if dev_items else {}),
         "strategy": {"name": wishes.strategy},
         "learner": {"name": wishes.learner or ("image-cnn" if corpus.images is not None else "transformer")},
@@ -231,8 +296,8 @@ def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tup
 
 
 # -- making it ---------------------------------------------------------------------------------------------------------
-def create_project(folder: Path, draft: Draft) -> Run:
-    """Write a project atomically: its folder appears when it is complete."""
+def create_project(folder: Path, draft: Draft, watcher: Watcher | None = None) -> Run:
+    """Write a project atomically: its folder appears when it is complete. ``watcher`` follows the first selection."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} already exists", fix="choose another folder")
     place = folder.absolute()
@@ -243,7 +308,7 @@ def create_project(folder: Path, draft: Draft) -> Run:
     try:
         FORMATS["jsonl"].write(draft.corpus, workshop / DATA_FILE)
         (workshop / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
-        _begin(workshop, draft)
+        _begin(workshop, draft, watcher or NullObserver())
         for lock in workshop.glob("*lock"):
             lock.unlink()
         os.replace(workshop, place)
@@ -252,13 +317,13 @@ def create_project(folder: Path, draft: Draft) -> Run:
     return Run.open(folder)
 
 
-def _begin(folder: Path, draft: Draft) -> None:
+def _begin(folder: Path, draft: Draft, watcher: Watcher) -> None:
     """Pin the run, check its learner, select the seed items, and record the given labels."""
     config = draft.config
     here = config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(folder / DATA_FILE)})})
     run = Run(folder, config, Run(folder, here).parts)
     run.pin()
-    with closing(Campaign(config, folder, parts=run.parts)) as campaign:
+    with closing(Campaign(config, folder, parts=run.parts, watcher=watcher)) as campaign:
         campaign.begin()
         items = [run.parts.corpus[at] for at in draft.given.tolist()]
         given = tuple(Annotation(item.id, task, label) for item in items for task, label in item.labels.items())

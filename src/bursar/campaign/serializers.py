@@ -11,7 +11,7 @@ from bursar.tasks import CostModel, Task
 
 
 def shown_item(corpus: Corpus, id: str) -> dict[str, Any]:
-    """One item; offsets of words count characters, as Python does.
+    """One item; offsets of words count characters, as Python does. Metadata are the other columns of a table.
 
     >>> from bursar.corpus import CorpusBuilder
     >>> builder = CorpusBuilder()
@@ -21,12 +21,14 @@ def shown_item(corpus: Corpus, id: str) -> dict[str, Any]:
     """
     at = int(corpus.positions([id])[0])
     item = corpus[at]
+    beside = [] if corpus.metadata is None else corpus.metadata.shown(at)
+    more: dict[str, Any] = {"group": item.group} | ({"metadata": beside} if beside else {})
     if item.image is not None:
         height, width = item.image.shape[:2]
         image = f"/api/items/{quote(id, safe='')}/image"
-        return {"id": id, "kind": "image", "image": image, "width": width, "height": height, "group": item.group}
+        return {"id": id, "kind": "image", "image": image, "width": width, "height": height} | more
     words = corpus.texts.spans[at].tolist() if corpus.texts is not None else []
-    found = {"id": id, "kind": "text", "text": item.text, "words": words, "group": item.group}
+    found = {"id": id, "kind": "text", "text": item.text, "words": words} | more
     if item.pair is not None and corpus.pairs is not None:
         found |= {"kind": "pair", "second": {"text": item.pair, "words": corpus.pairs.spans[at].tolist()}}
     return found

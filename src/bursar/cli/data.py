@@ -152,12 +152,17 @@ def corpus_stats(corpus: bursar.Corpus) -> dict[str, Any]:
     }
 
 
-def read_data(path: str, format: str | None, options: list[str] | None) -> bursar.Corpus:
-    """Read a dataset named on the command line."""
+def read_data(
+    path: str, format: str | None, options: list[str] | None, columns: Mapping[str, Any] | None = None
+) -> bursar.Corpus:
+    """Read a dataset named on the command line. ``columns`` are the roles and tasks of a table's columns."""
     if path == BUILTIN:
+        if columns:
+            raise ConfigError("the built-in corpus has no columns to name", fix="leave the options for columns out")
         chosen = _integers(_options(options))
         return bursar.assistant_corpus(chosen.get("items", 20_000), chosen.get("seed", 0))
-    corpus: bursar.Corpus = _call(bursar.read, path, format, options=_options(options), what="the reader")
+    given = _options(options) | dict(columns or {})
+    corpus: bursar.Corpus = _call(bursar.read, path, format, options=given, what="the reader")
     return corpus
 
 

@@ -1,14 +1,14 @@
-"""``bursar new``: create an annotation project from a dataset and a few settings."""
+"""``bursar new``: create an annotation project from a table or another dataset, and a few settings."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer import Argument, Option
@@ -16,10 +16,13 @@ from typer import Argument, Option
 import bursar
 from bursar.cli.data import FormatOption, SetOption, read_data
 from bursar.cli.options import grouped
+from bursar.cli.output import ProgressBar
+from bursar.cli.serve import serve_locally
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.annotation.projects import Draft, Wishes
+    from bursar.campaign.decisions import RoundRecord
 
 T = TypeVar("T")
 
@@ -32,7 +35,19 @@ class DataSettings:
         ...,
         "--from",
         metavar="DATA",
-        help="The dataset: a file or folder in any format of 'bursar data list', or 'builtin'.",
+        help="The dataset: a table (.csv, .xlsx, .parquet, .json), a text file, anything in a format of 'bursar data "
+        "list', or 'builtin'.",
+    )
+    text_column: str | None = Option(
+        None, metavar="COLUMN", help="Column of the texts. Default: found by its name or its long texts."
+    )
+    id_column: str | None = Option(
+        None, metavar="COLUMN", help="Column of the ids. Default: found by its name; else rows are numbered."
+    )
+    label_columns: list[str] | None = Option(
+        None,
+        metavar="TASK=COLUMN",
+        help="Column of the labels that are known for a task, such as intent=Category. Repeatable.",
     )
     tasks: list[str] | None = Option(
         None,
@@ -47,9 +62,12 @@ class DataSettings:
         """Read the dataset. Prompt for its tasks if it has none, or one without labels."""
         from bursar.annotation.projects import with_wished_tasks
 
-        corpus = read_data(self.source, self.format, self.set)
-        if self.tasks:
-            return with_wished_tasks(corpus, _split(self.tasks))
+        wished, labels = _split(self.tasks or ()), self._label_columns()
+        corpus = read_data(self.source, self.format, self.set, self._columns(wished, labels))
+        typer.echo(f"Read {'; '.join((f'{len(corpus):,} items', *corpus.notes))}.")
+        if wished:
+            named = {text.partition(":")[0].strip() for text in wished}
+            return with_wished_tasks(corpus, [*wished, *(task for task in labels if task not in named)])
         lacking = [name for name, task in corpus.schema.items() if "labels" in task.vocabularies and not task.labels]
         if corpus.schema and not lacking:
             return corpus
@@ -60,6 +78,25 @@ class DataSettings:
             return with_wished_tasks(corpus, _split([answer]))
 
         return ask(question, "--tasks", None, read, f"the dataset has {about}: ")
+
+    def _columns(self, wished: Sequence[str], labels: Mapping[str, str]) -> dict[str, Any]:
+        """The roles of columns, and the tasks that the labels of columns must fit."""
+        from bursar.annotation.projects import task_of
+
+        tasks = [task_of(text) for text in wished if ":" in text and text.partition(":")[0].strip() in labels]
+        given = {"text": self.text_column, "id": self.id_column, "labels": dict(labels) or None}
+        described = {"tasks": {task.name: task for task in tasks}} if tasks else {}
+        return {role: column for role, column in given.items() if column is not None} | described
+
+    def _label_columns(self) -> dict[str, str]:
+        columns = {}
+        for text in _split(self.label_columns or ()):
+            task, equals, column = (part.strip() for part in text.partition("="))
+            if not equals or not task or not column:
+                fix = "write TASK=COLUMN, as in intent=Category"
+                raise ConfigError(f"--label-columns: {text!r} names no task and column", fix=fix)
+            columns[task] = column
+        return columns
 
 
 @dataclass(frozen=True)
@@ -92,20 +129,19 @@ class ProjectSettings:
         help="PostgreSQL ledger of a team: postgresql://host/db?schema=name. Default: a file.",
     )
 
-    def wishes(self, project: Path, ask: Prompt) -> Wishes:
+    def wishes(self, project: Path, corpus: bursar.Corpus, ask: Prompt) -> Wishes:
         """The options, with answers for those that are not given."""
-        from bursar.annotation.projects import Wishes
+        from bursar.annotation.projects import Wishes, check_budget, full_cost, money_text
 
         prices, hourly, usual = _prices(self.price), self.hourly, Wishes("", 0.0)
         if hourly is None and not prices:
             hourly = ask("Cost of an hour of annotation", "--hourly", usual.hourly, _amount)
         currency = self.currency if self.currency is not None else ask("Currency", "--currency", usual.currency, str)
-        return Wishes(
+        wishes = Wishes(
             name=self.name or _name_of(project),
             hourly=hourly,
             currency=currency,
-            budget=self.budget if self.budget is not None else ask("Total budget", "--budget", None, _amount),
-            strategy=self.strategy or ask("Strategy", "--strategy", usual.strategy.lower(), _strategy),
+            budget=self.budget if self.budget is not None else 0.0,
             prices=prices,
             rounds=self.rounds,
             seed_items=self.seed_items,
@@ -115,6 +151,17 @@ class ProjectSettings:
             seed=self.seed,
             ledger=self.ledger,
         )
+        if self.budget is None:
+            everything = full_cost(corpus, wishes)
+            cost = f"labelling all {everything.items:,} items costs about {money_text(currency, everything.total)}"
+
+            def budget(answer: str) -> float:
+                amount = _amount(answer)
+                check_budget(replace(wishes, budget=amount), everything)
+                return amount
+
+            wishes = replace(wishes, budget=ask(f"Total budget ({cost})", "--budget", None, budget, f"{cost}: "))
+        return replace(wishes, strategy=self.strategy or ask("Strategy", "--strategy", "auto", _strategy))
 
 
 @grouped
@@ -123,13 +170,18 @@ def new(
     data: DataSettings,
     settings: ProjectSettings,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not prompt; use the defaults.")] = False,
+    serve: Annotated[
+        bool, Option("--serve", help="Open the project in your browser as soon as it is created, as 'bursar serve'.")
+    ] = False,
 ) -> None:
     """Create a project for people to annotate.
 
     Prompts for settings that are not given as options.
-    The dataset is copied into the project. Nothing is written if a setting is invalid.
+    The dataset is copied into the project, with all columns of a table: they are shown beside the item and exported
+    again. Nothing is written if a row or a setting is invalid.
 
-    [bold]bursar new reviews --from reviews.jsonl --tasks 'mood:classification:good,bad' --budget 200 --yes[/bold]
+    [bold]bursar new support --from messages.xlsx --tasks 'intent:classification:order,refund' --budget 50 --yes \
+--serve[/bold]
     """
     from bursar.annotation.projects import create_project, draft_project
 
@@ -137,10 +189,25 @@ def new(
         raise ConfigError(f"{project} already exists", fix="choose another folder")
     ask = Prompt(yes)
     corpus = data.read(ask)
-    wishes = settings.wishes(project, ask)
+    wishes = settings.wishes(project, corpus, ask)
     draft = draft_project(corpus, wishes)
-    create_project(project, draft)
+    with FirstSelection(first="creating the project", patience=2.0) as progress:
+        create_project(project, draft, progress)
     _print_summary(project, draft, wishes)
+    if serve:
+        serve_locally(project)
+    else:
+        typer.echo(f"\nNext: bursar serve {shlex.quote(str(project))}")
+
+
+class FirstSelection(ProgressBar):
+    """The progress of selecting the first items, which may read thousands of texts."""
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        self.update("selecting the first items" if what == "reading" else what, done)
+
+    def scored(self, record: RoundRecord) -> None:
+        """No model is trained before the first answer."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +272,7 @@ def _name_of(project: Path) -> str:
 
 def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
     """Print the settings of a new project and the next command."""
+    from bursar.annotation.projects import money_text
     from bursar.campaign.checks import fallback_notice
 
     config, corpus, say = draft.config, draft.corpus, typer.echo
@@ -222,16 +290,21 @@ def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
     if config.costs.measured:
         say("These prices are estimates. After the first round they follow the measured speed of your annotators.")
     dev = f" and {budget.dev_items} for early stopping" if budget.dev_items else ""
+    everything = draft.everything
     say(
-        f"Budget {_amount_text(sign, wishes.budget)}: about {budget.seed_items} items before the first model{dev}, "
-        f"then up to {budget.rounds} rounds of {_amount_text(sign, budget.per_round)}."
+        f"Labelling everything costs about {money_text(sign, everything.total)}. You have "
+        f"{money_text(sign, wishes.budget)}, which buys about {everything.affordable(wishes.budget):,} of the "
+        f"{everything.items:,} items."
+    )
+    say(
+        f"Budget {money_text(sign, wishes.budget)}: about {budget.seed_items} items before the first model{dev}, "
+        f"then up to {budget.rounds} rounds of {money_text(sign, budget.per_round)}."
     )
     say(f"Strategy {config.strategy.name.lower()}, learner {config.learner.name}.")
     if notice := fallback_notice(config):
         say(notice)
     if not len(corpus.in_split("test")):
         say("The dataset has no test items. Scores are estimated on a random audit slice of each round.")
-    say(f"\nNext: bursar serve {shlex.quote(str(project))}")
 
 
 def _price(sign: str, price: Decimal, key: str) -> str:
@@ -240,12 +313,9 @@ def _price(sign: str, price: Decimal, key: str) -> str:
     >>> _price("€", Decimal("0.0167"), "per_item"), _price("€", Decimal("0.25"), "per_span")
     ('€1.67 per 100 items', '€0.25 per span')
     """
+    from bursar.annotation.projects import money_text
+
     unit = key.replace("_", " ")
     if price < Decimal("0.1"):
-        return f"{_amount_text(sign, 100 * price)} {unit.replace('per ', 'per 100 ')}s"
-    return f"{_amount_text(sign, price)} {unit}"
-
-
-def _amount_text(sign: str, amount: float | Decimal) -> str:
-    """An amount with two decimals, or none if it is whole."""
-    return f"{sign}{amount:,.2f}".removesuffix(".00")
+        return f"{money_text(sign, 100 * price)} {unit.replace('per ', 'per 100 ')}s"
+    return f"{money_text(sign, price)} {unit}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 from typer import Option
@@ -48,7 +49,20 @@ def serve(project: ProjectArgument, settings: ServeSettings) -> None:
 
     [bold]bursar people add PROJECT NAME --role lead[/bold]
     """
-    from bursar.web.server import serve as serve_project
+    serve_project(project, settings)
+
+
+def serve_locally(project: Path) -> None:
+    """Serve a project to this machine, and open it in the browser."""
+    settings = ServeSettings(
+        port=None, host="127.0.0.1", public=None, per_address=500, open_page=True, log=False, trust=False, engine="here"
+    )
+    serve_project(project, settings)
+
+
+def serve_project(project: Path, settings: ServeSettings) -> None:
+    """Serve a project until Ctrl-C."""
+    from bursar.web.server import serve as serve_folder
 
     def opened(address: str) -> None:
         typer.echo(f"Serving {project} at {address}")
@@ -56,7 +70,7 @@ def serve(project: ProjectArgument, settings: ServeSettings) -> None:
         if settings.open_page:
             webbrowser.open(address)
 
-    serve_project(
+    serve_folder(
         project,
         host=settings.host,
         port=settings.port,

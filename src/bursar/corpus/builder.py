@@ -73,6 +73,7 @@ class CorpusBuilder:
         self._metadata: dict[str, list[str]] = {}
         self.columns: tuple[str, ...] = ()  # of the table that is read, in order
         self.text_column: str | None = None
+        self.label_columns: tuple[str, ...] = ()
         self.notes: list[str] = []
         self.split = "train"  # of items that do not name theirs
         self.path: Path | None = None
@@ -232,7 +233,7 @@ class CorpusBuilder:
     def _build_metadata(self) -> Metadata | None:
         order = tuple(dict.fromkeys([*self.columns, *self._metadata]))
         cells = {name: Strings.of(column) for name, column in self._metadata.items()}
-        return Metadata(order, cells, self.text_column) if order else None
+        return Metadata(order, cells, self.text_column, self.label_columns) if order else None
 
 
 def without_labels(task: Task) -> dict[str, Any]:

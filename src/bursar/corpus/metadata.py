@@ -31,6 +31,23 @@ def decode_cell(text: str) -> Any:
     return json.loads(text, object_hook=_untagged)
 
 
+def shown_cell(value: Any) -> str:
+    """A cell as people read it.
+
+    >>> shown_cell(datetime(2026, 5, 1, 9, 30)), shown_cell(5.0), shown_cell(True), shown_cell(["a", 1])
+    ('2026-05-01 09:30', '5', 'true', '["a", 1]')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "auto").removesuffix("00:00:00").removesuffix(":00").rstrip()
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, bool | list | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value).strip()
+
+
 def _tagged(value: Any) -> Any:
     if isinstance(value, datetime):
         return {"$datetime": value.isoformat()}
@@ -63,6 +80,7 @@ class Metadata:
     order: tuple[str, ...]  # all columns of the table
     cells: Mapping[str, Strings]  # JSON text, one cell per item
     text: str | None = None  # the column that became the text
+    labels: tuple[str, ...] = ()  # the columns that became labels, which annotators do not see
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]], text: str | None = None) -> Metadata:
@@ -80,11 +98,22 @@ class Metadata:
 
     def take(self, items: IntArray) -> Metadata:
         """The rows at these positions."""
-        return Metadata(self.order, {name: cells.take(items) for name, cells in self.cells.items()}, self.text)
+        return Metadata(
+            self.order, {name: cells.take(items) for name, cells in self.cells.items()}, self.text, self.labels
+        )
 
     def header(self) -> dict[str, Any]:
         """The columns, for the first line of a JSONL file."""
-        return {"columns": list(self.order), "text": self.text}
+        return {"columns": list(self.order), "text": self.text} | ({"labels": list(self.labels)} if self.labels else {})
+
+    def shown(self, item: int) -> list[dict[str, str]]:
+        """What people see beside an item: the cells that are not empty, as text.
+
+        >>> Metadata.of({"Ticket": [7.0], "Day": [datetime(2026, 5, 1)], "Agent": [None]}).shown(0)
+        [{'name': 'Ticket', 'value': '7'}, {'name': 'Day', 'value': '2026-05-01'}]
+        """
+        cells = {name: shown_cell(cell) for name, cell in self.row(item).items() if name not in self.labels}
+        return [{"name": name, "value": cell} for name, cell in cells.items() if cell]
 
     @staticmethod
     def concatenate(parts: Sequence[tuple[Metadata | None, int]]) -> Metadata | None:
@@ -101,4 +130,5 @@ class Metadata:
                     for part, count in parts
                 ]
             )
-        return Metadata(order, cells, tables[0].text)
+        labels = tuple(dict.fromkeys(name for table in tables for name in table.labels))
+        return Metadata(order, cells, tables[0].text, labels)

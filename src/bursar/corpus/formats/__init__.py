@@ -76,6 +76,11 @@ def read(
     if format is None:
         format = table_format(path) if given else None
     chosen = guess_format(path) if format is None else FORMATS[format]
+    if unknown := [role for role in given if role not in signature(chosen.read).parameters]:
+        raise ConfigError(
+            f"{path} is read as {chosen.name}, which has no columns to name",
+            fix=f"leave out {' and '.join(unknown)}, or give a table, such as .csv or .xlsx",
+        )
     options |= given
     takes_schema = "schema" in signature(chosen.read).parameters
     if schema and takes_schema:

@@ -64,11 +64,14 @@ def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
         with reader.locating():
             reader.declare(make_task(name, task))
     table = record.get("table", {})
-    names = table.get("columns", []) if isinstance(table, dict) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in [*names, table.get("text") or ""]):
-        raise reader.error("table must have columns, a list of names, and text, one of them")
+    known: dict[str, Any] = table if isinstance(table, dict) else {"columns": None}
+    names, labels = known.get("columns", []), known.get("labels", [])
+    lists = isinstance(names, list) and isinstance(labels, list)
+    if not lists or not all(isinstance(name, str) for name in [*names, *labels, known.get("text") or ""]):
+        raise reader.error("table must have columns and labels, lists of names, and text, one of them")
     reader.columns = tuple(dict.fromkeys([*reader.columns, *names]))
-    reader.text_column = table.get("text") or reader.text_column
+    reader.text_column = known.get("text") or reader.text_column
+    reader.label_columns = tuple(dict.fromkeys([*reader.label_columns, *labels]))
 
 
 def _read_item(reader: FileReader, record: dict[str, Any]) -> None:

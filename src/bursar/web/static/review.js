@@ -3,6 +3,7 @@
 import { Api, SignedOut } from "./annotate/api.js";
 import { el } from "./annotate/dom.js";
 import { kindOf, loadWidgets } from "./annotate/kinds.js";
+import { metadataOf } from "./annotate/metadata.js";
 import { newKey } from "./annotate/store.js";
 import { errorText, showNotice } from "./format.js";
 import { showSkips } from "./skips.js";
@@ -39,11 +40,12 @@ function shown(item, task, label) {
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** The content of an item: its image, or its text and second text. */
+/** The content of an item: its image, or its text and second text; and the other columns of its table. */
 function itemParts(item) {
-  if (item.kind === "image") return [el("img", { src: item.image, alt: `Item ${item.id}`, loading: "lazy" })];
+  const beside = [metadataOf(item)].filter(Boolean);
+  if (item.kind === "image") return [el("img", { src: item.image, alt: `Item ${item.id}`, loading: "lazy" }), ...beside];
   const second = item.second ? [el("p", { class: "text pair", dir: "auto" }, item.second.text)] : [];
-  return [el("p", { class: "text", dir: "auto" }, item.text ?? ""), ...second];
+  return [el("p", { class: "text", dir: "auto" }, item.text ?? ""), ...second, ...beside];
 }
 
 // -- one item --------------------------------------------------------------------------------------------------------

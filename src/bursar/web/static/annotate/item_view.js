@@ -3,6 +3,7 @@
 import { edit, editAll, redo, same, undo } from "./draft.js";
 import { button, count, el, kbd, quoted, shown } from "./dom.js";
 import { kindOf } from "./kinds.js";
+import { metadataOf } from "./metadata.js";
 import { showPicture } from "./picture.js";
 import { Passage } from "./text.js";
 
@@ -56,6 +57,8 @@ export class ItemView {
     } else if (!item.image) {
       parts.push(el("p", { class: "trouble" }, "This item has no text."));
     }
+    const beside = metadataOf(item);
+    if (beside) parts.push(beside);
     this.places.stage.classList.toggle("with-image", Boolean(item.image));
     this.places.stage.replaceChildren(...parts);
     this.places.stage.scrollTop = 0;
