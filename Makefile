@@ -8,7 +8,7 @@ STAMP := .venv/.ready
 # torch and the others anew, which takes half a minute.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-label-studio check bench study soak clean
+.PHONY: setup demo test test-label-studio check docs bench study soak clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,9 @@ check: setup  ## style, types, layers, the examples in docstrings
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --doctest-modules src experiments/studies experiments/bench --numprocesses 2 --dist loadfile
 
+docs: setup  ## the documentation, built offline into site/; open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 bench: setup  ## every side-by-side measurement, one JSON line a case; one group: make bench NAME=selection
 	$(BIN)/python -m experiments bench $(NAME) --json
 
@@ -57,4 +60,4 @@ soak: setup  ## a thousand random kills, counted in docs/soak.json (in pieces: K
 	$(if $(KILLS),,$(BIN)/python -m pytest -m soak)
 
 clean:
-	rm -rf .venv .label-studio .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf .venv .label-studio .mypy_cache .ruff_cache .pytest_cache build dist site

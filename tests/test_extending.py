@@ -1,4 +1,4 @@
-"""docs/extending.md, followed literally: every file on that page works as it is written there."""
+"""docs/guides/extending.md, followed literally: every file on that page works as it is written there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def blocks(heading: str, language: str = "python") -> list[str]:
     """The files under a heading of the page."""
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
     section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return [code for found, code in BLOCK.findall(section) if found == language]
 
@@ -128,7 +128,7 @@ def test_entry_points_are_found_and_a_campaign_runs_on_them(tmp_path):
     put(tmp_path / "my_package/frequencies.py", blocks("A learner")[0])
     put(tmp_path / "my_package/strategies.py", scores + "\n\n" + picks)
     put(tmp_path / "my_package/measures.py", blocks("A confidence measure")[0])
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
     (declared,) = [code for language, code in BLOCK.findall(page) if language == "toml"]
     points = re.sub(r'\[project\.entry-points\."(.*)"\]', r"[\1]", declared).replace('"', "") + MORE_POINTS
     put(tmp_path / "my_package-1.dist-info/entry_points.txt", points)

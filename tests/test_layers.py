@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def layers_in_the_docs() -> list[set[str]]:
-    """The list in docs/architecture.md, lowest first."""
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    """The list in docs/explanations/architecture.md, lowest first."""
+    text = (ROOT / "docs" / "explanations" / "architecture.md").read_text(encoding="utf-8")
     block = text.split("## Layers, lowest first")[1].split("```")[1]
     return [set(line.split(" · ")) for line in block.strip().splitlines()]
 
@@ -46,7 +46,7 @@ def test_every_package_has_a_layer():
 
 
 def test_the_table_of_packages_has_the_layers_in_the_same_order():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "explanations" / "architecture.md").read_text(encoding="utf-8")
     rows = text.split("| package | modules |")[1].split("\n\n")[0].splitlines()[2:]
     named = [name.strip().strip("`") for row in rows for name in row.split("|")[1].split("·")]
     order = {name: at for at, layer in enumerate(layers_in_the_docs()) for name in layer}

@@ -8,7 +8,7 @@ from bursar.simulation import assistant_corpus
 from experiments.data_card import data_card, tree_depth
 from experiments.novelty import mentions_of, unseen_share
 
-CARD = Path(__file__).parents[2] / "docs" / "builtin-corpus.md"
+CARD = Path(__file__).parents[2] / "docs" / "reference" / "builtin-corpus.md"
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def default_corpus():
 
 def test_the_committed_card_is_the_one_of_the_default_corpus(default_corpus):
     assert CARD.read_text(encoding="utf-8") == data_card(default_corpus), (
-        "write it anew: data_card(assistant_corpus()) into docs/builtin-corpus.md"
+        "write it anew: data_card(assistant_corpus()) into docs/reference/builtin-corpus.md"
     )
 
 

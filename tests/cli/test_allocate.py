@@ -209,7 +209,7 @@ def test_what_is_wrong_ends_with_2_and_a_sentence_and_leaves_nothing(allocate, t
 
 
 # -- the documentation -----------------------------------------------------------------------------------------------
-PAGE = Path(__file__).parents[2] / "docs" / "allocation.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "allocation.md"
 
 
 def blocks(kind):

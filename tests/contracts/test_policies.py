@@ -13,7 +13,7 @@ import pytest
 from bursar.curriculum import POLICIES, Course, load_policy, make_policy
 from bursar.curriculum.policy import read_policy
 
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "policies.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 TASKS = ("intent", "slots", "urgency")

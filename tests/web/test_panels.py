@@ -12,7 +12,7 @@ from bursar.web import panels
 from bursar.web.pages import STATIC, watch_panels
 from bursar.web.panels import PANELS, sorted_panels
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "extending.md"
 FOLLOW = """
 import json, sys
 from bursar.annotation.session import SessionState

@@ -23,8 +23,8 @@ class AllocationSection(Section):
     method: str = "robust"  # because estimates are uncertain after a few rounds
     informer: str | None = None  # default: the fastest for the tasks
     rater: str | None = None  # default: learning curves of the labels of random items
-    informer_settings: dict[str, Any] = Field(default_factory=dict)
-    rater_settings: dict[str, Any] = Field(default_factory=dict)
+    informer_settings: dict[str, Any] = Field(default_factory=dict)  # its options
+    rater_settings: dict[str, Any] = Field(default_factory=dict)  # its options
 
     @model_validator(mode="after")
     def _known(self) -> AllocationSection:

@@ -99,7 +99,9 @@ def read_estimate_table(file: str | Path) -> EstimateTable:
     try:
         content, line = FORMATS[kind](path, text)
     except RecursionError:
-        raise DataError("tables are nested too deep", path=path, fix="see docs/allocation.md for the format") from None
+        raise DataError(
+            "tables are nested too deep", path=path, fix="see docs/guides/allocation.md for the format"
+        ) from None
     return _Reader(path, content, line).table()
 
 

@@ -31,8 +31,8 @@ CONFIG_FILE = "campaign.json"  # in a run's folder: the settings that it was sta
 class CampaignConfig(Section):
     """A whole campaign."""
 
-    name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
-    seed: int = Field(default=0, ge=0)
+    name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")  # default: name of the file
+    seed: int = Field(default=0, ge=0)  # of everything that is random
     tasks: list[str] = Field(default_factory=list)  # default: all of the corpus
     compare: list[str] = Field(default_factory=list)  # strategies to compare with
     corpus: CorpusSection = CorpusSection()

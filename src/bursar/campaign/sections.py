@@ -35,25 +35,25 @@ class CorpusSection(Section):
     """Where the items come from and which splits play which part."""
 
     paths = (("source",), ("options", "layer"))
-    source: str = BUILTIN
-    format: str | None = None
+    source: str = BUILTIN  # a file or folder, relative to the TOML file, or "builtin"
+    format: str | None = None  # of the source; detected if not given
     options: dict[str, Any] = Field(default_factory=dict)  # what the format's reader takes
     items: int = Field(default=20_000, gt=0)  # of the built-in corpus
     seed: int = Field(default=0, ge=0)  # of the built-in corpus
-    pool: str = "train"
-    dev: str | None = "dev"
-    test: str | None = "test"
-    pool_items: int | None = Field(default=None, gt=0)  # a random part of each split; all of it if not given
-    dev_items: int | None = Field(default=None, gt=0)
-    test_items: int | None = Field(default=None, gt=0)
+    pool: str = "train"  # the split whose items are bought
+    dev: str | None = "dev"  # the split that stops trainings early and judges rounds
+    test: str | None = "test"  # the split of the scores in the report
+    pool_items: int | None = Field(default=None, gt=0)  # a random sample of the pool; all of it if not given
+    dev_items: int | None = Field(default=None, gt=0)  # the same for dev
+    test_items: int | None = Field(default=None, gt=0)  # the same for test
 
 
 class CostsSection(Section):
     """Prices in money: for reading, and by task name."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    unit: int | float = 1
-    currency: str = ""
+    unit: int | float = 1  # the smallest amount of money; all prices are multiples of it
+    currency: str = ""  # its sign
     pricing: Literal["gold", "predicted"] = "gold"  # what is counted before buying (errata 11)
     reserve: float = Field(default=0.1, ge=0, le=10)  # kept back for overruns when prices are predicted
     hourly: float | None = Field(default=None, gt=0, le=1e6)  # what an hour of annotation costs
@@ -79,8 +79,8 @@ class BudgetSection(Section):
 
     seed_items: int = Field(default=50, gt=0)  # bought at random before the first model
     counts: Literal["money", "items"] = "money"  # what per_round and total are numbers of
-    per_round: float = Field(default=500, gt=0)
-    rounds: int = Field(default=5, ge=0)
+    per_round: float = Field(default=500, gt=0)  # what is left of a round goes to the next one
+    rounds: int = Field(default=5, ge=0)  # after the seed items
     total: float | None = Field(default=None, gt=0)  # of the whole campaign, seed items included
     patience: int | None = Field(default=None, gt=0)  # rounds without a better development score
     dev_items: int = Field(default=0, ge=0)  # bought beside the seed items as a development set, where there is none
@@ -90,11 +90,11 @@ class BudgetSection(Section):
 class StrategySection(Section):
     """How items are chosen."""
 
-    name: str = "AUTO"
+    name: str = "AUTO"  # any strategy, such as MT-MIN+BLP_AL
     start: str | None = None  # how the first items are selected; by default the strategy's own way
     weights: dict[str, int | float] = Field(default_factory=dict)  # β of tasks, if the strategy uses them
     bins: str = "length"  # of matching: length, cluster or label:TASK
-    bin_count: int = Field(default=BINS, gt=0)
+    bin_count: int = Field(default=BINS, gt=0)  # number of bins by length or cluster
 
     @model_validator(mode="after")
     def _known(self) -> StrategySection:
@@ -112,37 +112,37 @@ class StrategySection(Section):
 class TaskLimit(Section):
     """How many labels of a task a round buys."""
 
-    at_most: int | None = Field(default=None, ge=0)
-    at_least: int = Field(default=0, ge=0)
+    at_most: int | None = Field(default=None, ge=0)  # labels per round
+    at_least: int = Field(default=0, ge=0)  # labels per round
 
 
 class GroupLimit(Section):
     """How many items of one group a round buys: of a document, a source, or with one predicted label."""
 
-    by: str = Field(default="group", pattern=r"^(group|label:.+)$")
-    at_most: int = Field(ge=0)
+    by: str = Field(default="group", pattern=r"^(group|label:.+)$")  # what makes a group
+    at_most: int = Field(ge=0)  # items of a group per round
 
 
 class Pace(Section):
     """How many hours a label takes."""
 
-    per_item: float = Field(default=0.0, ge=0)
-    per_word: float = Field(default=0.0, ge=0)
+    per_item: float = Field(default=0.0, ge=0)  # hours
+    per_word: float = Field(default=0.0, ge=0)  # hours
 
 
 class HoursLimit(Section):
     """The hours of an annotator in a round, and the speed at each task."""
 
-    at_most: float = Field(ge=0)
-    tasks: dict[str, Pace]
+    at_most: float = Field(ge=0)  # hours per round
+    tasks: dict[str, Pace]  # the hours of a label, by task
 
 
 class LimitsSection(Section):
     """Limits of a round beside its money."""
 
-    tasks: dict[str, TaskLimit] = Field(default_factory=dict)
-    group: GroupLimit | None = None
-    hours: dict[str, HoursLimit] = Field(default_factory=dict)
+    tasks: dict[str, TaskLimit] = Field(default_factory=dict)  # by task
+    group: GroupLimit | None = None  # by group
+    hours: dict[str, HoursLimit] = Field(default_factory=dict)  # by annotator
 
     def __bool__(self) -> bool:
         return bool(self.tasks or self.group or self.hours)
@@ -153,7 +153,7 @@ class LearnerSection(Section):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     paths = (("encoder",),)
-    name: str = "transformer"
+    name: str = "transformer"  # the model to train
     policy: dict[str, Any] | None = None  # the description of the task policy of training steps
     log_steps: bool = Field(default=False, strict=True)  # log every step that the policy decided
 
@@ -221,7 +221,7 @@ class StoppingSection(Section):
 class LedgerSection(Section):
     """The server of the ledger, if that is not a file in the run's folder. It changes no result."""
 
-    url: str
+    url: str  # postgresql://name@host/database?schema=name, without a password
 
     @field_validator("url")
     @classmethod

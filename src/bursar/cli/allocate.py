@@ -71,7 +71,7 @@ def allocate(
             "-t",
             metavar="FILE",
             help="Your own estimates: a TOML, JSON or CSV file with the price and reduction rate of each task, and how "
-            "much its labels help the other tasks. See docs/allocation.md.",
+            "much its labels help the other tasks. See docs/guides/allocation.md.",
         ),
     ] = None,
     budget: Annotated[

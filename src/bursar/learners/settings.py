@@ -28,13 +28,13 @@ class Schedule:
     epochs: int | None = None  # 12 if neither epochs nor steps are set; more if that is below ``least_steps``
     steps: int | None = None  # train for about this many steps instead, whatever the number of items
     least_steps: int | None = None  # minimum number of updates: 250, or none if epochs are set
-    batch_size: int = 16
-    learning_rate: float = 3e-4
-    head_learning_rate: float = 3e-3
-    weight_decay: float = 0.01
+    batch_size: int = 16  # items
+    learning_rate: float = 3e-4  # of the encoder
+    head_learning_rate: float = 3e-3  # of the heads
+    weight_decay: float = 0.01  # of AdamW
     warmup: float = 0.1  # share of the steps during which the learning rate rises
     decay: bool = True  # whether it then falls linearly to 0
-    clip: float = 1.0
+    clip: float = 1.0  # largest norm of a gradient
     layer_decay: float = 1.0  # learning rate of a layer divided by that of the layer above it
     average: float = 0.0  # average the weights over this last share of the steps; no better than the decay
     patience: int = 6  # evaluations without improvement before training stops
@@ -86,7 +86,7 @@ class Schedule:
 class NeuralSettings(Schedule):
     """All options of a neural learner."""
 
-    encoder: str = BUNDLED
+    encoder: str = BUNDLED  # or a folder in Hugging Face's layout, a name on the hub, or word vectors
     sharing: str = "shared"  # or "single" (one model per task), or "gated"
     gated_layers: int | None = None  # number of top layers copied for each task; a third of them by default
     layers: int | None = None  # use only this many of the lowest layers: middle layers often suit words best
