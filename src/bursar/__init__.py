@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bursar.errors import BursarError
     from bursar.learners import Learner, make_learner
     from bursar.ledger import Annotation, Ledger, Submission
+    from bursar.predictions import Predictions
     from bursar.report import write_report
     from bursar.selection import Candidates, Selection, Strategy, make_strategy
     from bursar.simulation import assistant_corpus
@@ -29,6 +30,7 @@ _NAMES = {
     "errors": ["BursarError"],
     "learners": ["Learner", "make_learner"],
     "ledger": ["Annotation", "Ledger", "Submission"],
+    "predictions": ["Predictions"],
     "report": ["write_report"],
     "selection": ["Candidates", "Selection", "Strategy", "make_strategy"],
     "simulation": ["assistant_corpus"],
@@ -49,6 +51,7 @@ __all__ = [
     "GoldAnnotator",
     "Learner",
     "Ledger",
+    "Predictions",
     "Run",
     "Selection",
     "Strategy",

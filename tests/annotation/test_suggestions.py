@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from bursar.annotation.suggestions import confidence_of, how_sure, offered
+from bursar.annotation.suggestions import how_sure, offered
 from bursar.tasks import Beliefs, Estimates, make_task
+from bursar.uncertainty import confidence_of
 from tests.campaign.lives import answer_all, one_corpus, start, train  # noqa: F401
 
 LEAST = 0.25  # of the way from a guess to certainty

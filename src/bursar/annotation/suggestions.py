@@ -22,9 +22,8 @@ from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing, replacing_bytes
 from bursar.learners import Learner
-from bursar.ragged import FloatArray, IntArray, Ragged
-from bursar.tasks import AnyBeliefs, Task
-from bursar.uncertainty import above_chance
+from bursar.ragged import IntArray, Ragged
+from bursar.uncertainty import confidence_of
 
 MEASURING = ("audit", "dev")  # purposes of items that evaluate the model
 WORDS = ((0.8, "very likely"), (0.5, "likely"), (0.25, "possible"))  # by minimum distance from chance
@@ -96,18 +95,6 @@ def suggestions_for(learner: Learner, items: Corpus) -> dict[str, dict[str, dict
         for at, rows in enumerate(task.decode(beliefs[name])):
             found[items.ids[at]][name] = {"label": task.value(rows), "confidence": round(sure[at], 4)}
     return found
-
-
-def confidence_of(tasks: Mapping[str, Task], beliefs: Mapping[str, AnyBeliefs], name: str) -> FloatArray:
-    """Confidence of a model's predictions for one task, from chance (0) to certainty (1): (items,).
-
-    If there are fewer than two spans to link, the confidence in "no relations" is that of the spans.
-    """
-    task, partner = tasks[name], tasks[name].partner(tasks)
-    own = above_chance(beliefs[name], task.may_be_empty)
-    if partner is None:
-        return own
-    return np.where(beliefs[name].units > 0, own, confidence_of(tasks, beliefs, partner))
 
 
 # -- the pool ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ is trained on random items only (seed items and earlier slices) and predicts the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from bursar.campaign.decisions import AuditPredictions, RoundClosed, RoundRecord
 from bursar.campaign.results import AuditScores, ScoreInterval
 from bursar.corpus import Corpus
 from bursar.ledger import Ledger
-from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.predictions import HeldOut
+from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
 from bursar.random_streams import rng
 from bursar.tasks import Task
 
@@ -74,15 +75,9 @@ class Slice:
 def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
     """The labelled slices, with both models' tallies; declined and abandoned items are left out."""
     spent = {record.round: record.spent for record in ledger.decisions(RoundRecord)}
-    declined = {(skip.round, skip.item) for skip in ledger.skips()}
-    closed = set(ledger.decided(RoundClosed))
     found = []
-    for predicted in ledger.decisions(AuditPredictions):
+    for predicted in _labelled_slices(ledger):
         number, ids = predicted.round, predicted.ids
-        known = set(ledger.bought(number, ("audit",)))
-        waiting = [item for item in ids if item not in known and (number, item) not in declined]
-        if not known or (waiting and number not in closed):
-            continue  # the round is still open
         gold = ledger.view(ids)
         model, shadow = (
             None if values is None else {name: _tally(tasks[name], gold, ids, values[name]) for name in tasks}
@@ -92,12 +87,47 @@ def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
     return found
 
 
+def _labelled_slices(ledger: Ledger) -> Iterator[AuditPredictions]:
+    """The predictions of slices whose items are all labelled, declined or abandoned."""
+    declined = {(skip.round, skip.item) for skip in ledger.skips()}
+    closed = set(ledger.decided(RoundClosed))
+    for predicted in ledger.decisions(AuditPredictions):
+        number = predicted.round
+        known = set(ledger.bought(number, ("audit",)))
+        waiting = [item for item in predicted.ids if item not in known and (number, item) not in declined]
+        if known and (not waiting or number in closed):  # else the round is still open
+            yield predicted
+
+
+def audited(ledger: Ledger, tasks: Mapping[str, Task]) -> dict[str, HeldOut]:
+    """By task, how sure the models were of the audit items before they were labelled, and whether they were right."""
+    sure: dict[str, list[float]] = {name: [] for name in tasks}
+    right: dict[str, list[BoolArray]] = {name: [] for name in tasks}
+    for predicted in _labelled_slices(ledger):
+        gold = ledger.view(predicted.ids)
+        for name, task in tasks.items():
+            known = np.flatnonzero(gold.labels[name].present)
+            if predicted.sure is None or not len(known):
+                continue
+            confidence = dict(zip(predicted.ids, predicted.sure[name], strict=True))
+            sure[name] += [confidence[gold.ids[at]] for at in known.tolist()]
+            guess = _guessed(task, gold, known, dict(zip(predicted.ids, predicted.model[name], strict=True)))
+            right[name].append(task.agrees(gold.labels[name].rows.take(known), guess))
+    source = "audit items, each predicted before it was labelled"
+    return {name: HeldOut(np.array(sure[name]), np.concatenate(right[name]), source) for name in tasks if sure[name]}
+
+
+def _guessed(task: Task, gold: Corpus, known: IntArray, guess: Mapping[str, Any]) -> Ragged:
+    """The label rows that were predicted for some items."""
+    rows = [task.encode(guess[gold.ids[at]], int(gold.words[at])) for at in known.tolist()]
+    return Ragged.of(rows, task.width, task.dtype)
+
+
 def _tally(task: Task, gold: Corpus, ids: Sequence[str], values: Sequence[Any]) -> FloatArray:
     """The tallies of the items that still have a label; one may have been retracted since."""
-    guess = dict(zip(ids, values, strict=True))
     known = np.flatnonzero(gold.labels[task.name].present)
-    rows = [task.encode(guess[gold.ids[at]], int(gold.words[at])) for at in known.tolist()]
-    return task.tally(gold.labels[task.name].rows.take(known), Ragged.of(rows, task.width, task.dtype))
+    guess = _guessed(task, gold, known, dict(zip(ids, values, strict=True)))
+    return task.tally(gold.labels[task.name].rows.take(known), guess)
 
 
 def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task]) -> list[AuditScores]:

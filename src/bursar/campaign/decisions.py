@@ -117,6 +117,7 @@ class AuditPredictions(Decision):
     model: dict[str, list[Any]]
     shadow: dict[str, list[Any]] | None = None
     shadow_spent: int | None = None
+    sure: dict[str, list[float]] | None = None  # how sure the model was; older ledgers do not say
 
 
 class WatchedPredictions(Decision):

@@ -23,6 +23,7 @@ from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.ledger import Decision, Ledger
 from bursar.ragged import IntArray, Ragged
+from bursar.uncertainty import confidence_of
 
 
 class Shadow(NamedTuple):
@@ -86,13 +87,17 @@ class RoundModels:
     def audit_predictions(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> AuditPredictions:
         """Predict the next round's audit slice before its labels are bought."""
         asked = self.corpus.take(slice_).unlabelled()
-        mine, shadow = self._values(learner.predict(asked)), self.shadow(round, known)
+        beliefs = learner.predict_proba(asked)
+        mine = self._values({name: learner.tasks[name].decode(found) for name, found in beliefs.items()})
+        sure = {name: confidence_of(learner.tasks, beliefs, name) for name in beliefs}
+        shadow = self.shadow(round, known)
         return AuditPredictions(
             round=round + 1,
             ids=tuple(asked.ids.tolist()),
             model=mine,
             shadow=None if shadow is None else self._values(shadow.learner.predict(asked)),
             shadow_spent=None if shadow is None else shadow.spent,
+            sure={name: [round_to(value) for value in values.tolist()] for name, values in sure.items()},
         )
 
     def shadow(self, round: int, known: Known) -> Shadow | None:

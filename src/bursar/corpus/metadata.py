@@ -70,7 +70,8 @@ def _untagged(found: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Metadata:
-    """Columns of a table by name. The column that became the items' text has a place in the order, but no cells.
+    """Columns of a table by name. The column that became the items' text has a place in the order, but no cells, unless
+    some of them were no strings.
 
     >>> found = Metadata.of({"Ticket": [7, 8], "Body": ["call me", "stop"]}, text="Body")
     >>> found.order, found.row(1)

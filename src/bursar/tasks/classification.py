@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,9 @@ class Classification(Task):
 
     def show(self, value: Any, words: Sequence[str]) -> list[str]:
         return [str(value)]
+
+    def cell(self, value: Any, words: Sequence[str], between: Callable[[int, int], str]) -> str:
+        return str(value)
 
     def compared(self, value: Any, words: int) -> list[str]:
         return [str(value)]

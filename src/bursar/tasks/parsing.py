@@ -118,6 +118,12 @@ class Parsing(Task):
         _, heads, words_ = self.tally(gold, guess).T
         return np.where(words_ > 0, ratio(heads, words_), 1.0)
 
+    def agrees(self, gold: Ragged, guess: Ragged) -> BoolArray:
+        """Whether each tree has the right head and label for every word."""
+        right, _, words = self.tally(gold, guess).T
+        agrees: BoolArray = right == words
+        return agrees
+
     def codes(self, labels: Ragged, words: IntArray) -> IntArray:
         return labels.values[:, 1].astype(np.int64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
-from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Estimates
 from bursar.tasks.marks import Control
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, ratio
 
+NEAR = 0.1  # of the range: a number that is farther off is wrong
 BINS = 5  # in which numbers are compared with the labels of other tasks
 
 
@@ -86,6 +87,9 @@ class Regression(Task):
     def show(self, value: Any, words: Sequence[str]) -> list[str]:
         return [f"{value:.3g}"]
 
+    def cell(self, value: Any, words: Sequence[str], between: Callable[[int, int], str]) -> float:
+        return float(f"{value:.6g}")
+
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
         """The moments for Pearson's correlation, about the middle of the range for precision."""
         middle = (self.low + self.high) / 2
@@ -123,6 +127,11 @@ class Regression(Task):
         values = labels.values[:, 0].astype(float)
         edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS)) if len(values) else values
         return np.searchsorted(edges, values, side="left").astype(np.int64)
+
+    def agrees(self, gold: Ragged, guess: Ragged) -> BoolArray:
+        """Whether each guess is at most a tenth of the range away."""
+        near: BoolArray = np.abs(gold.values[:, 0] - guess.values[:, 0]) <= NEAR * (self.high - self.low)
+        return near
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         """The mean of the passes, within the range."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +106,17 @@ class Tagging(Task):
         ['New York: city']
         """
         return [f"{' '.join(words[start:end])}: {label}" for start, end, label in self.marks(value).spans]
+
+    def cell(self, value: Any, words: Sequence[str], between: Callable[[int, int], str]) -> str:
+        """The spans in the order of the text, or a tag for every word.
+
+        >>> words = ["a", "blue", "shirt"]
+        >>> Tagging("slots").cell([[1, 3, "product"]], words, lambda start, end: " ".join(words[start:end]))
+        'product: "blue shirt"'
+        """
+        if self.every_word:
+            return "; ".join(self.show(value, words))
+        return "; ".join(f'{label}: "{between(start, end)}"' for start, end, label in sorted(value))
 
     def compared(self, value: Any, words: int) -> list[str]:
         """The labels of each word; those of nested spans are joined.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
-from bursar.ragged import FloatArray, IntArray, Ragged, offsets_of
+from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged, offsets_of
 from bursar.registry import Registry
 from bursar.tasks.marks import Control, Marks
 
@@ -146,6 +146,10 @@ class Task(ABC):
         """A JSON label in short readable parts."""
         return [json.dumps(value, ensure_ascii=False)]
 
+    def cell(self, value: Any, words: Sequence[str], between: Callable[[int, int], str]) -> Any:
+        """A JSON label in one readable cell of a table; ``between(2, 4)`` is the text of the words 2 and 3."""
+        return "; ".join(self.show(value, words))
+
     def compared(self, value: Any, words: int) -> Sequence[Hashable] | None:
         """The parts of a JSON label on which people are compared: one per item or word; ``None`` if there are none."""
         return None
@@ -205,6 +209,12 @@ class Task(ABC):
         both, guessed, real = matched_counts(gold, guess).T
         either = guessed + real - both
         return np.where(either > 0, ratio(both, either), 1.0)
+
+    def agrees(self, gold: Ragged, guess: Ragged) -> BoolArray:
+        """Whether each guess is right as a whole: nothing is missing, nothing is too much, nothing differs."""
+        both, guessed, real = matched_counts(gold, guess).T
+        agrees: BoolArray = (both == guessed) & (both == real)
+        return agrees
 
     def partner(self, tasks: Mapping[str, Task]) -> str | None:
         """The task whose spans this one needs, without which it cannot be trained; ``None`` if it needs none."""

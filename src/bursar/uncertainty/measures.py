@@ -131,6 +131,18 @@ def above_chance(beliefs: AnyBeliefs, may_be_empty: bool = False) -> FloatArray:
     return np.where(count > 0, means, least)
 
 
+def confidence_of(tasks: Mapping[str, Task], beliefs: Mapping[str, AnyBeliefs], name: str) -> FloatArray:
+    """Confidence of a model's predictions for one task, from chance (0) to certainty (1): (items,).
+
+    If there are fewer than two spans to link, the confidence in "no relations" is that of the spans.
+    """
+    task, partner = tasks[name], tasks[name].partner(tasks)
+    own = above_chance(beliefs[name], task.may_be_empty)
+    if partner is None:
+        return own
+    return np.where(beliefs[name].units > 0, own, confidence_of(tasks, beliefs, partner))
+
+
 def margin(beliefs: AnyBeliefs) -> FloatArray:
     """The difference between the two highest probabilities.
 

@@ -240,7 +240,7 @@ def _add_items(builder: CorpusBuilder, table: Table, roles: Roles, skip_empty: b
     used |= {roles.text} if all_strings else set()
     kept = {name: cells for name, cells in columns.items() if name not in used}
     builder.columns = tuple(kept if ours else columns)
-    builder.text_column = roles.text if all_strings and not ours else None
+    builder.text_column = None if ours else roles.text
     builder.label_columns = tuple(name for name in roles.labels.values() if name in kept)
     encoders = {task: _label_reader(builder, task, columns[name], name) for task, name in roles.labels.items()}
     for at, line in enumerate(table.lines):
