@@ -1,9 +1,11 @@
-"""The files page in a real browser: export and import."""
+"""The files page in a real browser: export, labelled data and import."""
 
 from __future__ import annotations
 
+import io
 import json
 
+import pandas as pd
 import pytest
 
 from bursar.ledger import Answer
@@ -70,6 +72,32 @@ def test_what_a_format_cannot_say_is_told_and_lost_only_when_that_is_ticked(serv
         box.check()
     tab.click("#export button")
     tab.locator("#notice.good", has_text="Downloaded").wait_for()
+
+
+def test_labelled_data_is_downloaded_with_the_errors_to_expect(served, tab):
+    tab.click("#labelled button")
+    tab.locator("#notice.wrong", has_text="no model yet").wait_for(timeout=120_000)
+    answer(served, 8)
+    served.train()
+    assert tab.locator("#labelled [name=lose]").first.is_hidden()  # a table can hold everything
+    tab.fill('#labelled [data-task="intent"]', "0.9")
+    with tab.expect_download(timeout=120_000) as excel:
+        tab.click("#labelled button")
+    frame = pd.read_excel(io.BytesIO(excel.value.path().read_bytes()))
+    assert excel.value.suggested_filename == "Small-project-labelled.xlsx"
+    assert len(frame) == 46
+    assert (frame["intent by"] == "person you").sum() == 8
+    assert (frame["intent sure"][frame["intent by"] == "model"] >= 0.9).all()
+    tab.locator("#labelled-found li", has_text="intent: accept the model above 0.9").wait_for()
+    tab.locator("#labelled-found li", has_text="errors").first.wait_for()
+    tab.select_option("#labelled [name=format]", "conll")
+    assert tab.locator("#labelled [name=lose]").first.is_visible()
+    tab.uncheck('#labelled [name=tasks][value="intent"]')
+    for box in tab.locator("#labelled [name=lose]").all():
+        box.check()
+    with tab.expect_download(timeout=120_000) as spans:
+        tab.click("#labelled button")
+    assert spans.value.suggested_filename == "Small-project-labelled.conll.zip"
 
 
 def test_a_file_of_answers_is_brought_in_once_and_a_wrong_one_leaves_nothing(served, tab, tmp_path):

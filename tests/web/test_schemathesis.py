@@ -23,6 +23,7 @@ CHECKS = [not_a_server_error, response_schema_conformance, status_code_conforman
 
 LEADING = {  # calls whose answers depend on what a model said
     *("GET /api/dashboard", "GET /api/advice", "POST /api/advice", "GET /api/settings", "POST /api/settings"),
+    *("POST /api/predictions", "GET /api/predictions", "GET /api/predictions/{job}"),
     *("POST /api/preview", "GET /api/preview/{job}", "POST /api/next", "GET /api/export", "GET /api/agreement"),
 }
 

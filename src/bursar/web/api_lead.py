@@ -29,7 +29,10 @@ Shared = tuple[str, dict[str, Answer], list[str], Answer | None]  # item, answer
 # -- watching --------------------------------------------------------------------------------------------------------
 @router.get("/events", tags=["watching"], summary="Live events", response_class=EventSourceResponse)
 async def events(app_state: AppStateDep, me: CallerDep) -> EventSourceResponse:
-    """Server-sent events: `state` (first, and whenever it changes), `stage`, `scored`, `preview`, `advice`, `ping`."""
+    """Server-sent events: `state` (first, and whenever it changes), `stage`, `scored`, `preview`, `advice`.
+
+    Also `predictions` and `ping`.
+    """
     return await event_stream(app_state.hub, me.is_lead)
 
 

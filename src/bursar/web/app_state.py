@@ -22,6 +22,7 @@ from bursar.web.assignments import Assignments
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.events import Hub
 from bursar.web.http_errors import HTTPError
+from bursar.web.labelling import LabelledData
 from bursar.web.previews import Previews
 from bursar.web.queue import LEASE_SECONDS, Queue
 from bursar.web.security import HostPolicy
@@ -69,6 +70,7 @@ class AppState:
         self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._on_training_end)
         self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
+        self.labelled_data = LabelledData(folder, self.hub, self.session.config.name, trust=trust)
         self._reporting = threading.Lock()
         self._result: tuple[SessionState, RunResult] | None = None
         self.cookie = f"bursar_{self.database.secret('cookie')[:8]}"  # differs between projects on one machine
@@ -78,6 +80,7 @@ class AppState:
         self.hub.close()
         self.previews.close()
         self.advising.close()
+        self.labelled_data.close()
         self.trainer.stop()
         self.database.close()
         self.session.close()

@@ -34,6 +34,14 @@ ENVIRONMENT = jinja2.Environment(
     lstrip_blocks=True,
 )
 LEAD_PAGES = ("watch", "decide", "review", "files", "start")  # visible to leads only
+TABLES = {  # formats with the columns of the source, as they are offered for labelled data
+    "xlsx": "Excel",
+    "csv": "CSV",
+    "tsv": "TSV",
+    "parquet": "Parquet",
+    "json": "JSON",
+    "json-lines": "JSON lines",
+}
 LOSS_NAMES = {
     "ids": "item ids",
     "groups": "groups of items",
@@ -107,7 +115,7 @@ def _spending(app_state: AppState) -> dict[str, Any]:
 def _files(app_state: AppState) -> dict[str, Any]:
     """What can be exported."""
     formats = {name: FORMATS[name].summary for name in FORMATS}
-    return {"formats": formats, "losses": LOSS_NAMES, "tasks": list(app_state.session.corpus.schema)}
+    return {"formats": formats, "tables": TABLES, "losses": LOSS_NAMES, "tasks": list(app_state.session.corpus.schema)}
 
 
 CONTENTS: dict[str, Callable[[AppState], dict[str, Any]]] = {  # by page: what its template needs

@@ -1,8 +1,9 @@
-// The files page: export annotations, import answers.
+// The files page: export annotations, download labelled data, import answers.
 
 import { Api, Refused, SignedOut, Unreachable } from "./annotate/api.js";
 import { count, el } from "./annotate/dom.js";
 import { errorText, showNotice } from "./format.js";
+import { labelledData } from "./labelled.js";
 
 const api = new Api();
 const notice = document.getElementById("notice");
@@ -57,6 +58,15 @@ onSubmit(document.getElementById("export"), async (asked) => {
   const name = nameOf(reply);
   download(await reply.blob(), name);
   say(`Downloaded ${name}.`);
+});
+
+// -- labelled data -----------------------------------------------------------------------------------------------------
+const labelled = labelledData(api, document.getElementById("labelled"));
+
+onSubmit(document.getElementById("labelled"), async () => {
+  const { job, result } = await labelled();
+  el("a", { href: `/api/predictions/${job}/file`, download: result.file }).click();
+  say(`Downloaded ${result.file}: ${count(result.items, "item")}.`);
 });
 
 // -- import------------------------------------------------------------------------------------------------------------
