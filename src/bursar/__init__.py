@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bursar.errors import BursarError
     from bursar.learners import Learner, make_learner
     from bursar.ledger import Annotation, Ledger, Submission
-    from bursar.predictions import Predictions
+    from bursar.predictions import Predictions, load_model
     from bursar.report import write_report
     from bursar.selection import Candidates, Selection, Strategy, make_strategy
     from bursar.simulation import assistant_corpus
@@ -30,7 +30,7 @@ _NAMES = {
     "errors": ["BursarError"],
     "learners": ["Learner", "make_learner"],
     "ledger": ["Annotation", "Ledger", "Submission"],
-    "predictions": ["Predictions"],
+    "predictions": ["Predictions", "load_model"],
     "report": ["write_report"],
     "selection": ["Candidates", "Selection", "Strategy", "make_strategy"],
     "simulation": ["assistant_corpus"],
@@ -59,6 +59,7 @@ __all__ = [
     "Task",
     "assistant_corpus",
     "load_config",
+    "load_model",
     "make_learner",
     "make_strategy",
     "read",

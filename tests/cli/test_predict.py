@@ -6,6 +6,7 @@ import json
 import shutil
 from contextlib import closing
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,6 +15,7 @@ from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
 from bursar.corpus import read
 from bursar.ledger import Answer
+from bursar.predictions import load_model
 from tests.web.small import make_project, right
 
 
@@ -132,3 +134,19 @@ def test_the_ledger_and_the_models_stay_as_they_are(bursar, project):
     before = files()
     assert bursar("predict", project, "--out", "l.csv")[0] == 0
     assert files() == before
+
+
+# -- export-model ------------------------------------------------------------------------------------------------------
+def test_the_newest_model_is_exported_and_labels_as_the_project_does(bursar, project):
+    code, out, err = bursar("export-model", project, "model")
+    assert code == 0, err
+    assert "README.md" in out
+    assert bursar("predict", project, "--out", "l.csv")[0] == 0
+    frame = pd.read_csv("l.csv")
+    found = load_model("model").predict(frame["text"].tolist()).to_frame()
+    own = frame["intent by"] == "model"
+    assert found["intent"][own].tolist() == frame["intent"][own].tolist()
+    assert np.allclose(found["intent sure"][own], frame["intent sure"][own])
+    code, _, err = bursar("export-model", project, "model")
+    assert code == 2
+    assert "already exists" in err

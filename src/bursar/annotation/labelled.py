@@ -30,7 +30,7 @@ from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
 from bursar.ledger.views import current_labels
-from bursar.predictions import HeldOut, Predictions, held_out
+from bursar.predictions import HeldOut, ModelDescription, Predictions, export_model, held_out
 from bursar.predictions.acceptance import Thresholds, thresholds_by_task
 from bursar.predictions.predictions import GIVEN
 from bursar.ragged import Ragged
@@ -74,11 +74,24 @@ def predict_project(
     return found, model
 
 
-def project_model(folder: Path, *, trust: bool = False, progress: Progress = no_progress) -> NewestModel:
-    """The newest model of a project or run."""
-    run = Run.open(folder, trust=trust)
-    with closing(Campaign(run.config, folder, parts=run.parts, lock=False, trust=trust)) as campaign:
-        return newest_model(campaign, progress)
+def export_project_model(
+    project: Path, folder: Path, *, trust: bool = False, progress: Progress = no_progress
+) -> list[str]:
+    """Write the newest model of a project or run to a folder, with a model card; returns the files written."""
+    run = Run.open(project, trust=trust)
+    with closing(Campaign(run.config, project, parts=run.parts, lock=False, trust=trust)) as campaign:
+        model = newest_model(campaign, progress)
+        models = campaign.models.under(campaign.state.terms().config)
+        about = ModelDescription(
+            name=run.config.name,
+            learner=run.config.learner.name,
+            options=models.options,
+            items=model.items,
+            labels=model.labels,
+            scores=model.scores,
+            held_out=model.held_out,
+        )
+        return export_model(model.learner, folder, about)
 
 
 def newest_model(campaign: Campaign, progress: Progress = no_progress) -> NewestModel:

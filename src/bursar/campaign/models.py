@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
 from bursar.errors import CheckpointError, LabelError, LearnerError, UntrustedError
 from bursar.learners import Learner, make_learner
-from bursar.learners.learner import Progress
+from bursar.learners.learner import Progress, restore
 from bursar.tasks import Task
 from bursar.tasks.schemes import overlapping
 
@@ -125,11 +124,12 @@ class Models:
     def untrained(self) -> Learner:
         """The learner as it was made, or as it was trained last."""
         if self._learner is None:
-            self._learner = make_learner(self.config.learner.name, self.tasks, self._options)
+            self._learner = make_learner(self.config.learner.name, self.tasks, self.options)
         return self._learner
 
     @property
-    def _options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
+        """The options of the learner, as the strategy needs them."""
         options = self.config.learner.options
         if self.config.strategy.make().alone and self.config.learner.name in SHARERS:  # paper 1's ST-…
             return {**options, "sharing": "single"}
@@ -147,7 +147,7 @@ class Models:
         place = self.folder / self._fitted[0]
         if not (place / "fit.json").is_file():  # removed from disk
             self._save(place, self.untrained(), self._fitted[1])
-        return SavedModel.read(place, self.config.learner.name, self._options, self.tasks, self.trust)
+        return SavedModel.read(place, self.config.learner.name, self.options, self.tasks, self.trust)
 
     def named(self, name: str) -> Learner | None:
         """The model of this name, if it is still on disk."""
@@ -259,12 +259,6 @@ class SavedModel:
 
 
 _LOADED: dict[str, tuple[str, Learner]] = {}  # in this process: the kind, digest and learner of the latest model
-
-
-def restore(learner: Learner, place: Path, trust: bool) -> None:
-    """Restore a learner from its files; those whose files cannot hold code need not accept ``trust``."""
-    trusted: dict[str, Any] = {"trust": True} if trust and "trust" in signature(learner.restore).parameters else {}
-    learner.restore(place, **trusted)
 
 
 def _labels_of(items: Corpus) -> list[Any]:

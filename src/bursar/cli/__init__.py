@@ -47,6 +47,7 @@ for command in (
     runs.run,
     runs.report,
     predict.predict,
+    predict.export_model,
     new.new,
     serve.serve,
     check.check,

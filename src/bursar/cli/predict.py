@@ -1,11 +1,11 @@
-"""``bursar predict``: the labels of every item of a project."""
+"""``bursar predict`` and ``bursar export-model``: the labels of every item of a project, and its newest model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -143,3 +143,24 @@ def _print(found: Predictions, model: NewestModel, thresholds: dict[str, float],
         typer.echo("A label with parts, such as spans, is wrong if any part of it is.")
     if out is not None:
         typer.echo(f"Wrote {len(found):,} items to {out}")
+
+
+def export_model(
+    project: ProjectArgument,
+    folder: Annotated[Path, typer.Argument(help="Folder to write; it must be new or empty.")],
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a project's newest model to a folder, with a model card.
+
+    Load it with bursar.load_model(FOLDER). The encoder of a transformer is in
+    Hugging Face's layout: transformers.AutoModel.from_pretrained(FOLDER).
+    """
+    from bursar.annotation.labelled import export_project_model
+
+    with ProgressBar(quiet=as_json, patience=2.0) as bar:
+        written = export_project_model(project, folder, trust=trust, progress=bar.update)
+    if as_json:
+        print_json({"folder": str(folder), "files": written})
+    else:
+        typer.echo(f"Wrote the model to {folder}: {', '.join(written)}")

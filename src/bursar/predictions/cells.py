@@ -43,15 +43,15 @@ def free_name(task: str, endings: dict[str, list[Any]], taken: dict[str, list[An
 
 
 def source_columns(corpus: Corpus) -> dict[str, list[Any]]:
-    """The columns of the table that the items came from; without one, their ids, splits and texts."""
+    """The columns of the table that the items came from; without one, ids, splits if there are several, and texts."""
     table, texts = corpus.metadata, None if corpus.texts is None else corpus.texts.strings.tolist()
     if table is not None and table.text is not None:
         cells = {name: table.column(name) for name in table.order if name in table.cells}
         return {name: cells.get(name, texts or []) for name in table.order}
-    columns: dict[str, list[Any]] = {
-        "id": corpus.ids.tolist(),
-        "split": [corpus.splits[code] for code in corpus.split_codes.tolist()],
-    }
+    columns: dict[str, list[Any]] = {"id": corpus.ids.tolist()}
+    splits = [corpus.splits[code] for code in corpus.split_codes.tolist()]
+    if len(set(splits)) > 1:
+        columns["split"] = splits
     if texts is not None:
         columns["text"] = texts
     if corpus.pairs is not None:

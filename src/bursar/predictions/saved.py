@@ -1,0 +1,171 @@
+"""Models in folders, to be used elsewhere: ``export_model`` writes one, ``load_model`` reads it and predicts.
+
+A transformer is written in Hugging Face's layout, with its heads beside it. Other learners are written as they save
+themselves. ``bursar.json`` describes the model, and ``README.md`` is its model card. Loading runs no code from the
+folder, unless you ``trust`` one that asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bursar.corpus import Corpus, CorpusBuilder, read
+from bursar.corpus.formats.format import numbered_id
+from bursar.errors import ConfigError, LearnerError, UntrustedError
+from bursar.learners import Learner, make_learner
+from bursar.learners.learner import Progress, no_progress, restore
+from bursar.predictions.acceptance import HeldOut
+from bursar.predictions.card import model_card
+from bursar.predictions.predictions import Predictions
+from bursar.tasks import Task, make_task
+
+DESCRIPTION, CARD, OWN = "bursar.json", "README.md", "learner"
+VERSION = 1
+HUGGINGFACE = "huggingface"
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """What is known of a trained model."""
+
+    name: str
+    learner: str  # its name in the registry
+    options: Mapping[str, Any] = field(default_factory=dict)
+    items: int = 0  # it was trained on
+    labels: Mapping[str, int] = field(default_factory=dict)  # it was trained on, by task
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # on test items, by task
+    held_out: Mapping[str, HeldOut] = field(default_factory=dict)  # what errors are counted on, by task
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON."""
+        known = {
+            name: {"sure": np.round(about.sure, 4).tolist(), "right": about.right.tolist(), "source": about.source}
+            for name, about in self.held_out.items()
+        }
+        return asdict(replace(self, held_out={})) | {"held_out": known}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> ModelDescription:
+        """The inverse of ``to_json``."""
+        known = {
+            str(name): HeldOut(np.array(about["sure"], float), np.array(about["right"], bool), str(about["source"]))
+            for name, about in found["held_out"].items()
+        }
+        return cls(**{**found, "held_out": known})
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A trained model. ``predict`` labels texts or a corpus."""
+
+    learner: Learner
+    about: ModelDescription
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        """The tasks by name."""
+        return self.learner.tasks
+
+    def predict(self, items: Corpus | Iterable[str] | Any, *, progress: Progress = no_progress) -> Predictions:
+        """The model's labels of texts, of a data frame or of a corpus, whose own labels are not used."""
+        corpus = replace(_as_corpus(items), schema={}, labels={})
+        return Predictions.of(self.learner, corpus, held_out=self.about.held_out, progress=progress)
+
+
+def _as_corpus(items: Any) -> Corpus:
+    if isinstance(items, Corpus):
+        return items
+    if isinstance(items, str):
+        raise ConfigError("one text is not a list of texts", fix="give a list: predict([text])")
+    if hasattr(items, "iloc"):
+        return read(items)
+    builder = CorpusBuilder()
+    for number, text in enumerate(items, start=1):
+        if not isinstance(text, str):
+            raise ConfigError(f"text {number} is {text!r}", fix="give strings, a data frame or a corpus")
+        builder.add(numbered_id("text", number), text=text)
+    return builder.build()
+
+
+def export_model(learner: Learner, folder: Path, about: ModelDescription) -> list[str]:
+    """Write a trained model with its card to a new folder, which appears when it is complete; returns its files."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} already exists", fix="choose another folder")
+    place = folder.absolute()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f".{place.name}.new-{os.getpid()}")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        description = _write_learner(learner, draft)
+        if description["layout"] == HUGGINGFACE:
+            about = replace(about, options={})  # its settings are in the description
+        description |= {"tasks": {name: task.describe() for name, task in learner.tasks.items()}}
+        versions = {name: version(name) for name in ("bursar", "numpy", "scikit-learn", "torch", "transformers")}
+        found = {"bursar_model": VERSION} | description | {"about": about.to_json(), "versions": versions}
+        try:
+            text = json.dumps(found, indent=1, ensure_ascii=False)
+        except TypeError as wrong:
+            raise LearnerError(f"the options of the learner cannot be written as JSON: {wrong}") from None
+        (draft / DESCRIPTION).write_text(text, encoding="utf-8")
+        (draft / CARD).write_text(model_card(about, learner.tasks, description), encoding="utf-8")
+        for file in draft.rglob("*.safetensors"):  # written for the owner only
+            shutil.copymode(draft / CARD, file)
+        os.replace(draft, place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+
+
+def _write_learner(learner: Learner, folder: Path) -> dict[str, Any]:
+    neural = sys.modules.get("bursar.learners.neural")  # not imported: it takes torch, which others do not need
+    if neural is not None and isinstance(learner, neural.NeuralLearner):
+        from bursar.predictions import huggingface
+
+        if huggingface.has_layout(learner):
+            return {"layout": HUGGINGFACE, "model": huggingface.write_neural(learner, folder)}
+    learner.save(folder / OWN)
+    return {"layout": OWN}
+
+
+def load_model(folder: str | Path, *, trust: bool = False) -> TrainedModel:
+    """Load a model that ``bursar export-model`` wrote.
+
+    ``trust`` allows models that could run code, such as custom estimators: use it only if you trust their author.
+    """
+    folder = Path(folder)
+    try:
+        found = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LearnerError(
+            f"{folder} holds no exported model: there is no {DESCRIPTION}",
+            fix="write one: bursar export-model PROJECT FOLDER",
+        ) from None
+    except (OSError, ValueError) as wrong:
+        raise LearnerError(f"{folder / DESCRIPTION} cannot be read: {wrong}") from None
+    if not isinstance(found, dict) or found.get("bursar_model") != VERSION:
+        raise LearnerError(f"{folder} is a model of another version", fix=f"this Bursar reads version {VERSION}")
+    try:
+        about = ModelDescription.from_json(found["about"])
+        tasks = {name: make_task(name, task) for name, task in found["tasks"].items()}
+        if found["layout"] == HUGGINGFACE:
+            from bursar.predictions import huggingface
+
+            return TrainedModel(huggingface.read_neural(tasks, found["model"], folder), about)
+        learner = make_learner(about.learner, tasks, about.options)
+        restore(learner, folder / OWN, trust)
+    except UntrustedError:
+        raise
+    except Exception as wrong:  # a damaged file can raise anything
+        raise LearnerError(f"{folder} holds no model that can be loaded: {wrong}") from None
+    return TrainedModel(learner, about)
