@@ -84,6 +84,11 @@ rows = [
      "single": False, "source": "mine", "settings": "a", "version": "0.1.0"} for n in (100, 200)
 ]
 """,
+    "docs/guides/predict.md": """
+from bursar.learners import make_learner
+learner = make_learner("probe", corpus.schema, {})
+learner.fit(corpus.split("train"))
+""",
     "docs/guides/policies.md": SHORT_TRAININGS + 'Path("logs").mkdir()\n',
     "docs/guides/allocation.md": 'Path("tasks.toml").write_text(TABLE)\n',
     "docs/reference/learners.md": SHORT_TRAININGS,
