@@ -116,11 +116,17 @@ def test_the_imported_package_is_that_of_the_wheel(bursar_of_wheel, installed):
     assert bursar_of_wheel("--version").strip() == f"bursar {PROJECT['version']}"
 
 
-def test_a_campaign_and_a_selection_run_in_an_environment_with_the_wheel_alone(bursar_of_wheel, tmp_path):
+def test_a_campaign_its_predictions_and_a_selection_run_in_an_environment_with_the_wheel_alone(
+    bursar_of_wheel, tmp_path
+):
     (tmp_path / "first.toml").write_text(CAMPAIGN)
     out = bursar_of_wheel("run", "first.toml")
     assert "Report: runs/first/report.html" in out
     assert "<svg" in (tmp_path / "runs/first/report.html").read_text(encoding="utf-8")
+    bursar_of_wheel("predict", "runs/first", "--out", "labelled.csv")
+    lines = (tmp_path / "labelled.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "id,split,text,group,intent,intent sure,intent by"
+    assert len(lines) == 201
     (tmp_path / "scores.csv").write_text(SCORES)
     assert bursar_of_wheel("select", "scores.csv", "--budget", "2").split()[1:] == ["u2,intent,1", "u3,intent,1"]
 
@@ -130,7 +136,7 @@ def test_a_project_is_served_from_the_wheel(bursar_of_wheel, installed, tmp_path
         "".join(f'{{"id": "n{n}", "text": "note number {n}"}}\n' for n in range(60)), encoding="utf-8"
     )
     bursar_of_wheel(
-        "new", "notes", "--from", "notes.jsonl", "--tasks", "mood:classification:good,bad", "--budget", "20", "--yes"
+        "new", "notes", "--from", "notes.jsonl", "--tasks", "mood:classification:good,bad", "--budget", "1", "--yes"
     )
     command = [str(installed / "bin" / "bursar"), "serve", "notes", "--port", "0"]
     server = subprocess.Popen(
