@@ -126,11 +126,17 @@ def task_of(text: str) -> Task:
     if not name or not rest:
         raise ConfigError(f"{text!r} is not a task", fix="write NAME:KIND:LABELS, as in mood:classification:good,bad")
     kind, *lists = rest
+    return listed_task(name, kind, lists)
+
+
+def listed_task(name: str, kind: str, lists: Sequence[str]) -> Task:
+    """A task from its kind and lists of labels, or its range, separated by commas."""
     names = [[label.strip() for label in part.split(",") if label.strip()] for part in lists]
     try:
         options = KINDS[kind].parse_options(names) if kind in KINDS else {}
         return make_task(name, {"kind": kind} | options)
     except SchemaError as wrong:
+        text = ":".join((name, kind, *lists))
         raise ConfigError(f"{text!r}: {wrong.message}", fix=wrong.fix) from None
 
 
