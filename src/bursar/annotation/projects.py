@@ -91,7 +91,7 @@ class Draft:
 
     corpus: Corpus
     config: CampaignConfig
-    everything: FullCost
+    everything: FullCost | None = None  # where prices are those of a project
 
     @property
     def given(self) -> IntArray:
@@ -302,7 +302,7 @@ def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tup
 
 
 # -- making it ---------------------------------------------------------------------------------------------------------
-def create_project(folder: Path, draft: Draft, watcher: Watcher | None = None) -> Run:
+def create_project(folder: Path, draft: Draft, *, watcher: Watcher | None = None) -> Run:
     """Write a project atomically: its folder appears when it is complete. ``watcher`` follows the first selection."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} already exists", fix="choose another folder")

@@ -12,6 +12,7 @@ from typer import Option
 from bursar.cli import (
     allocate,
     check,
+    compare,
     data,
     label_studio,
     laws,
@@ -47,6 +48,7 @@ for command in (
     runs.run,
     runs.report,
     predict.predict,
+    compare.compare,
     new.new,
     serve.serve,
     check.check,

@@ -94,7 +94,7 @@ class StartState(NullObserver):
             if self.created is not None:
                 raise HTTPError(409, "created", "the project was created already", fix="reload the page")
             draft = self.upload(asked.table).draft(asked.choice(), asked.wishes())
-            create_project(self.folder / asked.name, draft, self)
+            create_project(self.folder / asked.name, draft, watcher=self)
             self.created = self.folder / asked.name
         finally:
             self._creating.release()
