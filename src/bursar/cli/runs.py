@@ -38,11 +38,11 @@ class RunSettings:
 
     folder: RunOption = None
     fresh: bool = Option(False, "--fresh", help="Delete the run and start again.")
-    seed: int | None = Option(None, min=0, help="Random seed. Default: the campaign's.")
+    seed: int | None = Option(None, metavar="N", min=0, help="Random seed. Default: the campaign's.")
     seeds: str | None = Option(
         None, metavar="A-B", help="Run several seeds, such as 0-4, into FOLDER/seed-N, with one report of all."
     )
-    workers: int | None = Option(None, min=1, help="Strategies to run in parallel. Default: one per core.")
+    workers: int | None = Option(None, metavar="N", min=1, help="Strategies to run in parallel. Default: one per core.")
     as_json: JsonOption = False
 
 
