@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -398,7 +399,7 @@ def test_a_strategy_that_chooses_wrongly_is_told_so(choose, message):
     prices = Prices(("intent", "slots"), np.array([1, 1, 1]), np.ones((3, 2), dtype=np.int64))
     open_ = np.array([[True, True], [True, True], [True, False]])
     pool = Candidates(["a", "b", "c"], np.zeros((3, 2)), prices, open_)
-    with pytest.raises(SelectionError, match=rf"strategy WRONG {message}\. Fix: fix the strategy"):
+    with pytest.raises(SelectionError, match=rf"strategy WRONG \(.*{Path(__file__).name}:\d+\) {message}\. Fix"):
         make_strategy("WRONG").select(pool, 5)
 
 

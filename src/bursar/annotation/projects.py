@@ -91,7 +91,7 @@ class Draft:
 
     corpus: Corpus
     config: CampaignConfig
-    everything: FullCost
+    everything: FullCost | None = None  # where prices are those of a project
 
     @property
     def given(self) -> IntArray:
@@ -126,11 +126,17 @@ def task_of(text: str) -> Task:
     if not name or not rest:
         raise ConfigError(f"{text!r} is not a task", fix="write NAME:KIND:LABELS, as in mood:classification:good,bad")
     kind, *lists = rest
+    return listed_task(name, kind, lists)
+
+
+def listed_task(name: str, kind: str, lists: Sequence[str]) -> Task:
+    """A task from its kind and lists of labels, or its range, separated by commas."""
     names = [[label.strip() for label in part.split(",") if label.strip()] for part in lists]
     try:
         options = KINDS[kind].parse_options(names) if kind in KINDS else {}
         return make_task(name, {"kind": kind} | options)
     except SchemaError as wrong:
+        text = ":".join((name, kind, *lists))
         raise ConfigError(f"{text!r}: {wrong.message}", fix=wrong.fix) from None
 
 
@@ -296,7 +302,7 @@ def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tup
 
 
 # -- making it ---------------------------------------------------------------------------------------------------------
-def create_project(folder: Path, draft: Draft, watcher: Watcher | None = None) -> Run:
+def create_project(folder: Path, draft: Draft, *, watcher: Watcher | None = None) -> Run:
     """Write a project atomically: its folder appears when it is complete. ``watcher`` follows the first selection."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} already exists", fix="choose another folder")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from bursar.errors import ConfigError
 LEAST = 'name at least the tasks, as in tasks = ["intent", "slots"], or a [corpus] with a source'
 
 
-def load_config(path: str | Path) -> CampaignConfig:
-    """A campaign from its TOML file, with relative paths taken from the file's folder."""
+def load_config(path: str | Path, changes: Sequence[str] = ()) -> CampaignConfig:
+    """A campaign from its TOML file, with relative paths taken from the file's folder.
+
+    ``changes`` set keys of the file to other values, such as ``learner.steps=300``.
+    """
     path = Path(path)
     raw = _read(path)
     if not raw.get("tasks") and not raw.get("corpus"):  # the wrong file, or an incomplete one
@@ -33,6 +37,8 @@ def load_config(path: str | Path) -> CampaignConfig:
     for table, key in ((learner, "policy"), (policy, "name")):
         if is_file(_value_in(table, key)):
             _resolve(table, key, path.parent)
+    for change in changes:
+        _apply(change, raw)
     config = parse_config(raw, str(path))
     try:
         check_served(config)
@@ -52,6 +58,30 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read as text: {wrong}", fix=LEAST) from None
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
         raise ConfigError(f"{path} is not valid TOML: {wrong}", fix=LEAST) from None
+
+
+def _apply(change: str, table: dict[str, Any]) -> None:
+    """Set a key to a value written as in TOML; a value that is no TOML is a text.
+
+    >>> table = {"learner": {"steps": 100}}
+    >>> for change in ("learner.steps=300", "strategy.name=MT-AVG", 'compare=["RANDOM"]'):
+    ...     _apply(change, table)
+    >>> table
+    {'learner': {'steps': 300}, 'strategy': {'name': 'MT-AVG'}, 'compare': ['RANDOM']}
+    """
+    place, equals, text = (part.strip() for part in change.partition("="))
+    *sections, key = place.split(".")
+    if not equals or not all((*sections, key)):
+        raise ConfigError(f"--set {change}: not a setting", fix="write KEY=VALUE, as in learner.steps=300")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    for section in sections:
+        table = table.setdefault(section, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"--set {change}: {section} is not a section", fix="write KEY=VALUE, as in seed=3")
+    table[key] = value
 
 
 def _value_in(table: Any, key: str) -> Any:

@@ -23,6 +23,7 @@ from bursar.campaign.sections import (
     StrategySection,
 )
 from bursar.errors import ConfigError
+from bursar.registry import suggestion
 from bursar.selection import make_strategy
 
 CONFIG_FILE = "campaign.json"  # in a run's folder: the settings that it was started with
@@ -141,14 +142,23 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         first = wrong.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            section = section_of(str(first["loc"][0])) if len(first["loc"]) > 1 else None
-            known = ", ".join(sorted((section or CampaignConfig).model_fields))
-            raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
+            raise ConfigError(f"{where}: {key} is no key", fix=_known_keys(first["loc"])) from None
         given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # a URL may hold a password
         raise ConfigError(
             f"{where}: {key}{given}: {first['msg'].removeprefix('Value error, ')}",
             fix=f"for instance {key} = {_default_of(first['loc'])}",
         ) from None
+
+
+def _known_keys(place: tuple[int | str, ...]) -> str:
+    """The keys that there are where an unknown one was given: the nearest, another place of the same name, or all."""
+    section, name = section_of(str(place[0])) if len(place) > 1 else None, str(place[-1])
+    known = sorted((section or CampaignConfig).model_fields)
+    hint = suggestion(name, known)
+    others = {other: found.model_fields for other in CampaignConfig.model_fields if (found := section_of(other))}
+    if elsewhere := [f"{other}.{name}" for other, keys in others.items() if name in keys]:
+        hint = f"did you mean {elsewhere[0]}? "
+    return f"{hint}Use {', '.join(known)}" if hint else f"use {', '.join(known)}"
 
 
 def section_of(name: str) -> type[Section] | None:

@@ -18,6 +18,7 @@ from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Scores, evaluate
 from bursar.ragged import BoolArray, IntArray, Ragged
+from bursar.registry import suggestion
 from bursar.selection import GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, Strategy
 from bursar.tasks import Classification, Task
 from bursar.uncertainty import MEASURES, confidences
@@ -105,7 +106,8 @@ def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: Limits
     labels = [(key, str(name).removeprefix("label:")) for key, name in by if str(name).startswith("label:")]
     for key, task in wanted + labels:
         if task not in tasks:
-            raise ConfigError(f"{key}: there is no task {task!r}", fix=f"the tasks are {', '.join(tasks)}")
+            hint = suggestion(task, tasks)
+            raise ConfigError(f"{key}: there is no task {task!r}", fix=f"{hint}The tasks are {', '.join(tasks)}")
     for key, task in labels:
         if not isinstance(tasks[task], Classification):
             raise ConfigError(f"{key}: task {task!r} has more than one label an item", fix="use a classification task")

@@ -45,7 +45,11 @@ def load_parts(config: CampaignConfig, corpus: Corpus | None = None) -> DataSpli
                 f"corpus.{part} = {named!r}: there is no such split", fix=f"use {', '.join(corpus.splits)}"
             )
     if not corpus.schema:
-        raise ConfigError(f"{wanted.source} states no task", fix="state the tasks on the first line of the JSONL file")
+        raise ConfigError(
+            f"{wanted.source} has no labels, and a simulation needs them",
+            fix='name the columns of labels, as in corpus.options.labels = {intent = "Category"}, '
+            f"or have people annotate: bursar new PROJECT --from {wanted.source}",
+        )
     corpus = corpus.with_tasks(config.tasks or list(corpus.schema))
     return DataSplits(
         corpus,

@@ -12,6 +12,7 @@ from typer import Option
 from bursar.cli import (
     allocate,
     check,
+    compare,
     data,
     label_studio,
     laws,
@@ -48,6 +49,7 @@ for command in (
     runs.report,
     predict.predict,
     predict.export_model,
+    compare.compare,
     new.new,
     serve.serve,
     check.check,

@@ -192,7 +192,7 @@ def new(
     wishes = settings.wishes(project, corpus, ask)
     draft = draft_project(corpus, wishes)
     with FirstSelection(first="creating the project", patience=2.0) as progress:
-        create_project(project, draft, progress)
+        create_project(project, draft, watcher=progress)
     _print_summary(project, draft, wishes)
     if serve:
         serve_locally(project)
@@ -291,6 +291,7 @@ def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
         say("These prices are estimates. After the first round they follow the measured speed of your annotators.")
     dev = f" and {budget.dev_items} for early stopping" if budget.dev_items else ""
     everything = draft.everything
+    assert everything is not None
     say(
         f"Labelling everything costs about {money_text(sign, everything.total)}. You have "
         f"{money_text(sign, wishes.budget)}, which buys about {everything.affordable(wishes.budget):,} of the "

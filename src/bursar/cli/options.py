@@ -35,6 +35,17 @@ ScoringEngineOption = Annotated[
 ]
 
 
+PluginOption = Annotated[
+    list[str] | None,
+    Option(
+        "--plugin",
+        metavar="FILE",
+        help="Python file that registers strategies, learners and the like; imported first, in worker processes too. "
+        "Repeatable. Default: the files of $BURSAR_PLUGINS.",
+    ),
+]
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter of a command whose type is a dataclass by one option per field.
 
@@ -73,6 +84,14 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
     run.__signature__ = Signature(list(parameters.values()))  # type: ignore[attr-defined]
     return run
+
+
+def load_plugins(files: Iterable[str] | None) -> None:
+    """Import the files of ``--plugin``, before anything is found by name."""
+    from bursar.registry import load_plugin
+
+    for file in files or ():
+        load_plugin(file)
 
 
 def one_of(option: str, given: str, known: Iterable[str]) -> str:

@@ -12,12 +12,24 @@ import typer
 from typer import Argument, Option
 
 import bursar
-from bursar.cli.options import JsonOption, RunOption, ScoringEngineOption, TrustOption, grouped
-from bursar.cli.output import print_json
+from bursar.cli.options import (
+    JsonOption,
+    PluginOption,
+    RunOption,
+    ScoringEngineOption,
+    TrustOption,
+    grouped,
+    load_plugins,
+)
+from bursar.cli.output import print_json, print_table
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.campaign.results import RunResult
+    from bursar.compute import Engine
+
+CONFIG_FILE = "campaign.json"  # in the folder of a run
+SEED = "seed-{}"  # the folder of a seed
 
 
 @dataclass(frozen=True)
@@ -26,8 +38,11 @@ class RunSettings:
 
     folder: RunOption = None
     fresh: bool = Option(False, "--fresh", help="Delete the run and start again.")
-    seed: int | None = Option(None, min=0, help="Random seed. Default: the campaign's.")
-    workers: int | None = Option(None, min=1, help="Strategies to run in parallel. Default: one per core.")
+    seed: int | None = Option(None, metavar="N", min=0, help="Random seed. Default: the campaign's.")
+    seeds: str | None = Option(
+        None, metavar="A-B", help="Run several seeds, such as 0-4, into FOLDER/seed-N, with one report of all."
+    )
+    workers: int | None = Option(None, metavar="N", min=1, help="Strategies to run in parallel. Default: one per core.")
     as_json: JsonOption = False
 
 
@@ -46,6 +61,13 @@ def demo(settings: RunSettings) -> None:
 def run(
     campaign: Annotated[Path, Argument(help="TOML file of the campaign.")],
     settings: RunSettings,
+    plugin: PluginOption = None,
+    set: Annotated[
+        list[str] | None,
+        Option(
+            "--set", metavar="KEY=VALUE", help="Change a setting of the file, such as learner.steps=300. Repeatable."
+        ),
+    ] = None,
     engine: ScoringEngineOption = "here",
     trust: TrustOption = False,
 ) -> None:
@@ -62,15 +84,18 @@ def run(
             f"--engine {engine} runs one strategy at a time, so --workers {settings.workers} has no effect",
             fix="remove --workers or --engine",
         )
-    _run(bursar.load_config(campaign), settings, engine, trust)
+    load_plugins(plugin)
+    _run(bursar.load_config(campaign, set or ()), settings, engine, trust)
 
 
 def report(
     folder: Annotated[Path, Argument(help="Folder of a run.")],
     out: Annotated[Path | None, Option("--out", help="HTML file to write. Default: report.html in the folder.")] = None,
     as_json: Annotated[bool, Option("--json", help="Print all results as JSON; write no report.")] = False,
+    plugin: PluginOption = None,
 ) -> None:
     """Write the HTML report of a run, finished or not."""
+    load_plugins(plugin)
     found = bursar.Run.open(folder)
     if as_json:
         print_json(found.result().to_json())
@@ -79,37 +104,85 @@ def report(
 
 
 def _run(config: bursar.CampaignConfig, settings: RunSettings, engine: str = "here", trust: bool = False) -> None:
-    """Run or resume a campaign, with progress, and write its report."""
+    """Run or resume a campaign, or one per seed, with progress, and write its report."""
     from bursar.campaign.checks import fallback_notice
-    from bursar.cli.show import RunDisplay
-    from bursar.compute import cores, make_engine
+    from bursar.compute import make_engine
 
-    where, workers = make_engine(engine), settings.workers or cores()
+    if settings.seeds is not None:
+        _run_seeds(config, settings, engine, trust)
+        return
     if settings.seed is not None:
         config = config.model_copy(update={"seed": settings.seed})
     folder = settings.folder or Path("runs") / config.name
+    if (folder / SEED.format(config.seed)).is_dir() and not (folder / CONFIG_FILE).exists():
+        raise ConfigError(f"{folder} holds runs of several seeds", fix="pass --seeds, or choose another --run folder")
+    if notice := fallback_notice(config):
+        typer.echo(notice, err=True)
+    where = make_engine(engine)
+    with where:
+        result, page = _run_one(folder, config, settings, where, trust)
+    if settings.as_json:
+        print_json(result.to_json())
+    else:
+        _print_result(result, page)
+
+
+def _run_seeds(config: bursar.CampaignConfig, settings: RunSettings, engine: str, trust: bool) -> None:
+    """Run one campaign per seed, each in a folder of its own, and write one report of all."""
+    from bursar.campaign.across_seeds import seeds_of
+    from bursar.campaign.checks import fallback_notice
+    from bursar.compute import make_engine
+    from bursar.report.across_seeds import difference_table, seeds_table, write_seeds_report
+
+    if settings.seed is not None:
+        raise ConfigError("--seed and --seeds exclude each other", fix="remove one of them")
+    if config.ledger is not None:
+        raise ConfigError("--seeds needs a ledger per seed, and ledger.url names one", fix="remove [ledger]")
+    folder, seeds, results = settings.folder or Path("runs") / config.name, seeds_of(str(settings.seeds)), []
+    if (folder / CONFIG_FILE).exists():
+        raise ConfigError(f"{folder} is the folder of a single run", fix="choose another --run folder")
+    if notice := fallback_notice(config):
+        typer.echo(notice, err=True)
+    where = make_engine(engine)
+    with where:
+        for seed in seeds:
+            if not settings.as_json:
+                typer.echo(f"Seed {seed}", err=True)
+            seeded = config.model_copy(update={"seed": seed})
+            results.append(_run_one(folder / SEED.format(seed), seeded, settings, where, trust)[0])
+    page = write_seeds_report(results, folder)
+    if settings.as_json:
+        print_json({"seeds": seeds, "results": [result.to_json() for result in results], "report": str(page)})
+        return
+    for title, table in (("Over all seeds", seeds_table(results)), ("Paired by seed", difference_table(results))):
+        if table.rows:
+            print_table(title, table.columns, table.rows)
+    typer.echo(f"Report: {page}")
+
+
+def _run_one(
+    folder: Path, config: bursar.CampaignConfig, settings: RunSettings, where: Engine, trust: bool
+) -> tuple[RunResult, Path]:
+    """Run or resume one campaign in a folder and write its report."""
+    from bursar.cli.show import RunDisplay
+    from bursar.compute import cores
+
+    workers = settings.workers or cores()
     if settings.fresh:
         _clear(folder, config)
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file, not the folder of a run", fix="choose another --run folder")
     current = bursar.Run(folder, config, trust=trust)
-    if notice := fallback_notice(config):
-        typer.echo(notice, err=True)
-    with where:
-        if settings.as_json:
-            result = bursar.run_campaign(current, workers=workers, engine=where)
-            bursar.write_report(current)
-            print_json(result.to_json())
-            return
-        tasks = current.parts.corpus.schema
-        with RunDisplay(current.arms, config.budget.rounds, tasks, config.costs.model(tasks.values())) as display:
-            search = display.search
-            result = bursar.run_campaign(
-                current, display.watcher, workers, engine=where, progress=search.reading, callback=search.update
-            )
-            display.update("writing the report", 1.0)
-            page = bursar.write_report(current)
-    _print_result(result, page)
+    if settings.as_json:
+        return bursar.run_campaign(current, workers=workers, engine=where), bursar.write_report(current)
+    tasks = current.parts.corpus.schema
+    with RunDisplay(current.arms, config.budget.rounds, tasks, config.costs.model(tasks.values())) as display:
+        search = display.search
+        result = bursar.run_campaign(
+            current, display.watcher, workers, engine=where, progress=search.reading, callback=search.update
+        )
+        display.update("writing the report", 1.0)
+        return result, bursar.write_report(current)
 
 
 def _clear(folder: Path, config: bursar.CampaignConfig) -> None:

@@ -173,6 +173,8 @@ def select(
     The command also prints how far the selection is from the optimum, at most.
     """
     recipe, money = how.strategy(), parse_number("--budget", budget, whole=in_items)
+    if not money:
+        raise ConfigError("--budget 0 buys nothing", fix="give an amount above 0, in the units of the costs")
     limits.check(recipe)
 
     from bursar.selection.scores import CostUnits, check_target, csv_text, read_scores, selection_table, write_selection

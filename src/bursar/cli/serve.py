@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
-from bursar.cli.options import ProjectArgument, ScoringEngineOption, TrustOption, grouped
+from bursar.cli.options import ScoringEngineOption, TrustOption, grouped
+from bursar.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,14 @@ class ServeSettings:
 
 
 @grouped
-def serve(project: ProjectArgument, settings: ServeSettings) -> None:
+def serve(
+    settings: ServeSettings,
+    project: Annotated[Path | None, Argument(help="Folder of the project. Default: a page that creates one.")] = None,
+) -> None:
     """Open a project in the browser: annotate, follow progress, review, change settings.
+
+    Without a project, a page opens on which you choose a file (.csv, .xlsx, .txt, …), name the tasks and the budget,
+    and create one in this folder.
 
     Stop with Ctrl-C. Saved answers are never lost.
 
@@ -49,7 +58,40 @@ def serve(project: ProjectArgument, settings: ServeSettings) -> None:
 
     [bold]bursar people add PROJECT NAME --role lead[/bold]
     """
-    serve_project(project, settings)
+    if project is None:
+        _start(settings)
+    else:
+        serve_project(project, settings)
+
+
+def _start(settings: ServeSettings) -> None:
+    """Serve the start page, then the project that is created there."""
+    from bursar.web.server import serve_start
+
+    if settings.public is not None:
+        raise ConfigError("--public needs a project", fix="create one first: bursar new PROJECT --from DATA")
+
+    def opened(address: str) -> None:
+        typer.echo(f"Create a project at {address}")
+        typer.echo("Press Ctrl-C to stop.", err=True)
+        if settings.open_page:
+            webbrowser.open(address)
+
+    def created(project: Path) -> None:
+        typer.echo(f"Created {project}. Next time: bursar serve {shlex.quote(str(project))}")
+
+    serve_start(
+        Path.cwd(),
+        host=settings.host,
+        port=settings.port,
+        on_start=opened,
+        on_created=created,
+        per_address=settings.per_address,
+        log=settings.log,
+        trust=settings.trust,
+        engine=settings.engine,
+    )
+    typer.echo("Stopped.", err=True)
 
 
 def serve_locally(project: Path) -> None:

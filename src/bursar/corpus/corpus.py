@@ -16,6 +16,7 @@ from bursar.corpus.metadata import Metadata
 from bursar.corpus.words import Texts
 from bursar.errors import DataError, SchemaError
 from bursar.ragged import BoolArray, IntArray, Ragged, Strings
+from bursar.registry import suggestion
 from bursar.tasks import Task
 
 SPLITS = ("train", "dev", "test")
@@ -186,7 +187,8 @@ class Corpus:
         """The same items with these tasks only."""
         for name in names:
             if name not in self.schema:
-                raise SchemaError(f"there is no task {name!r}", fix=f"this corpus has {', '.join(self.schema)}")
+                known = f"{suggestion(name, self.schema)}This corpus has {', '.join(self.schema) or 'no tasks'}"
+                raise SchemaError(f"there is no task {name!r}", fix=known)
         return self.with_labels({name: self.labels[name] for name in names})
 
     def with_renamed_tasks(self, names: Mapping[str, str]) -> Corpus:

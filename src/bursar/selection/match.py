@@ -14,6 +14,7 @@ import numpy as np
 
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
+from bursar.selection.calls import call, checked_scores
 from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.limits import GroupCap
 from bursar.selection.pool_features import ItemFeatures, PoolFeatures
@@ -38,7 +39,7 @@ class Matching:
         price = pool.prices.joint()
         if strategy.value is None:
             return self._by_share(strategy, pool, bins, budget, rng)
-        value = strategy.value(pool)
+        value = checked_scores(strategy, call(strategy, strategy.value, pool), pool)
         score = value if value.ndim == 1 else value.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ranked = score if strategy.spend == "greedy" else np.where(score > 0, score / price, 0.0)

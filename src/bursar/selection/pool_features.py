@@ -16,6 +16,21 @@ from bursar.tasks import AnyBeliefs
 Self = TypeVar("Self", bound="ItemFeatures")
 
 
+class MissingFeatureError(SelectionError):
+    """A strategy asked for a feature that the pool does not have."""
+
+    def __init__(self, feature: str, message: str, *, fix: str | None = None) -> None:
+        self.feature = feature
+        super().__init__(message, fix=fix)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.feature, self.message, self.fix)
+
+
+def _restored(feature: str, message: str, fix: str | None) -> MissingFeatureError:
+    return MissingFeatureError(feature, message, fix=fix)
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """The units of items for one task: the vector, uncertainty and item of each.
@@ -60,7 +75,8 @@ class ItemFeatures:
         """Return a feature, or raise an error if the pool lacks it."""
         found = getattr(self, name)
         if found is None:
-            raise SelectionError(
+            raise MissingFeatureError(
+                name,
                 f"the strategy needs the feature {name!r}, which the pool does not have",
                 fix=f"give {name} in the features of the pool, or choose a strategy that needs only confidences",
             )

@@ -23,6 +23,7 @@ from bursar.learners.learner import PASSES, VECTORS
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.registry import Registry
+from bursar.selection.calls import call, checked_items, checked_scores, described
 from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.guard import outliers
@@ -109,7 +110,7 @@ class Strategy:
     def choose_without_matching(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
         """Choose without matching the pool's distribution."""
         if self.value is not None:
-            return spend(pool, self.value(pool), budget, self.mode, self.spend)
+            return spend(pool, checked_scores(self, call(self, self.value, pool), pool), budget, self.mode, self.spend)
         if pool.limits and not self.keeps_limits:
             raise SelectionError(
                 f"strategy {self.name} gives no scores, so it cannot keep to limits",
@@ -117,8 +118,8 @@ class Strategy:
             )
         if self.choose is None:
             raise SelectionError(f"strategy {self.name} neither scores nor chooses", fix="fix the strategy")
-        chosen = self.choose(pool, budget, rng)
-        return chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
+        chosen = call(self, self.choose, pool, budget, rng)
+        return chosen if isinstance(chosen, Selection) else Selection.joint(pool, checked_items(self, chosen, pool))
 
     @property
     def asks(self) -> frozenset[str]:
@@ -169,7 +170,7 @@ class Strategy:
         elif broken := pool.limits.broken(selection.items, selection.tasks):
             wrong = f"does not keep to {broken}"
         if wrong is not None:
-            raise SelectionError(f"strategy {self.name} {wrong}", fix="fix the strategy")
+            raise SelectionError(f"{described(self)} {wrong}", fix="fix the strategy")
         return selection
 
 
@@ -280,7 +281,8 @@ def _covering(made: Strategy) -> Strategy:
         )
 
     def choose(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
-        return buy(pool, coverages_of(pool, rng, value(pool)), budget, rng)
+        scores = checked_scores(made, call(made, value, pool), pool)
+        return buy(pool, coverages_of(pool, rng, scores), budget, rng)
 
     return replace(made, choose=choose, value=None, handles_limits=True, needs_model=True, needs=made.needs | {"units"})
 

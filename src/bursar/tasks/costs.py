@@ -11,6 +11,7 @@ import numpy as np
 
 from bursar.errors import ConfigError
 from bursar.ragged import BoolArray, IntArray, Ragged
+from bursar.registry import suggestion
 from bursar.tasks.task import Task
 
 CENT = Decimal("0.01")
@@ -82,7 +83,9 @@ class CostModel:
         names = [task.name for task in tasks]
         for name in given:
             if name not in ("reading", *names):
-                raise ConfigError(f"costs.{name}: there is no such task", fix=f"use reading or one of {names}")
+                hint = suggestion(name, ["reading", *names])
+                fix = f"{hint}Use reading or one of {names}" if hint else f"use reading or one of {names}"
+                raise ConfigError(f"costs.{name}: there is no such task", fix=fix)
             if name == "reading" and name in names:
                 raise ConfigError("costs.reading: a task is called 'reading' too", fix="give the task another name")
         reading = _in_units("reading", given.get("reading", {}), {"per_item": 0, "per_word": 1}, step)

@@ -40,7 +40,7 @@ HEADERS = {
 }
 MAX_REQUEST_BYTES = 1_000_000  # per request
 MAX_IMPORT_BYTES = 64_000_000  # per imported file
-IMPORT_PATH = "/api/import"
+IMPORT_PATHS = ("/api/import", "/api/tables")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -128,7 +128,7 @@ class Guard:
                 message["headers"] = _with_default_headers(message["headers"], scope["path"], request_id)
             await send(message)
 
-        limit = MAX_IMPORT_BYTES if scope["path"] == IMPORT_PATH else MAX_REQUEST_BYTES
+        limit = MAX_IMPORT_BYTES if scope["path"] in IMPORT_PATHS else MAX_REQUEST_BYTES
         try:
             check_request(self.host_policy, scope["method"], headers)
             length = headers.get("content-length", "0")

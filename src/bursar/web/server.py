@@ -9,8 +9,10 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -24,6 +26,7 @@ from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
 from bursar.web.logs import rate_limited
 from bursar.web.security import Guard, HostPolicy
+from bursar.web.start import StartState, make_start_app
 from bursar.web.widgets import STATIC
 
 PORTS = 20  # tried in turn
@@ -84,6 +87,50 @@ def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
     raise ConfigError(f"cannot listen on {where} of {host}: {failure}", fix="choose another with --port")
 
 
+def _address(host: str, listener: socket.socket) -> str:
+    shown = f"[{host}]" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    return f"http://{shown}:{listener.getsockname()[1]}"
+
+
+def serve_start(
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    on_start: Callable[[str], None] = lambda address: None,
+    on_created: Callable[[Path], None] = lambda project: None,
+    **settings: Any,
+) -> None:
+    """Serve the page that creates a project in ``folder``, to this machine only; then the project, until Ctrl-C.
+
+    ``settings`` are those of ``serve``; ``on_created`` is called with the project before it is served.
+    """
+    host_policy = HostPolicy(host, None, (socket.gethostname(),))
+    if not host_policy.loopback:
+        raise ConfigError(
+            f"{host} is reachable from other machines, and the start page has no accounts",
+            fix="create the project first: bursar new PROJECT --from DATA",
+        )
+    listener = find_port(host, port)
+    start = StartState(folder)
+    try:
+        app = make_start_app(start, host_policy)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS
+        )
+        server = uvicorn.Server(config)
+        start.on_created = partial(setattr, server, "should_exit", True)
+        on_start(_address(host, listener))
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener.dup()])  # the server closes its own; connections wait in ours
+        if start.created is not None:
+            on_created(start.created)
+            serve(start.created, host=host, listener=listener, **settings)
+    finally:
+        start.close()
+        listener.close()
+
+
 class _Server(uvicorn.Server):
     """Ends event streams on shutdown, which would otherwise block it."""
 
@@ -112,15 +159,17 @@ def serve(
     trust: bool = False,
     engine: str = "here",
     on_start: Callable[[str], None] = lambda address: None,
+    listener: socket.socket | None = None,
 ) -> None:
     """Serve a project until Ctrl-C. ``on_start`` is called with the address once the server listens.
 
+    ``listener`` is a socket that listens already, in place of a port.
     ``per_address`` limits connections per client address; a local proxy in front of a ``public`` address is exempt.
     ``trust`` allows training to load saved models that could run code. ``engine`` selects where the pool is scored.
     """
     app_state = AppState(folder, HostPolicy(host, public, (socket.gethostname(),)), trust=trust, engine=engine)
     try:
-        listener = find_port(host, port)
+        listener = listener or find_port(host, port)
     except BaseException:
         app_state.close()
         raise
@@ -142,8 +191,7 @@ def serve(
     for name in ("asyncio", "uvicorn.error"):  # any client can trigger their messages
         rate_limited(name)
     server = _Server(config, app_state)
-    shown = f"[{host}]" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    on_start(public or f"http://{shown}:{listener.getsockname()[1]}")
+    on_start(public or _address(host, listener))
     before = signal.getsignal(signal.SIGINT)
     try:
         with suppress(KeyboardInterrupt):

@@ -74,13 +74,19 @@ def read(
     **options: Any,
 ) -> Corpus:
     """Read a file whose name says what kind of table it is."""
+    given = {"text": text, "id": id, "split": split, "group": group, "pair": pair}
+    table = read_table(path, **options)
+    return corpus_of_table(table, path, given, labels, schema, skip_empty in (True, "yes", "true"))
+
+
+def read_table(path: Path, **options: Any) -> Table:
+    """The columns of a file whose name says what kind of table it is."""
     reader = READERS.get(suffix_of(path))
     if path.is_dir() or reader is None:
         raise DataError("not a file of a table", path=path, fix=f"give a file that ends in {', '.join(READERS)}")
     if reader in (READERS[".csv"], READERS[".xlsx"]) and isinstance(options.get("header"), str):
         options["header"] = options["header"].lower() in ("yes", "true", "1")
-    given = {"text": text, "id": id, "split": split, "group": group, "pair": pair}
-    return corpus_of_table(reader(path, **options), path, given, labels, schema, skip_empty in (True, "yes", "true"))
+    return reader(path, **options)
 
 
 def read_frame(
@@ -113,7 +119,7 @@ def corpus_of_table(
         raise DataError("there is no item in it", path=path)
     builder = CorpusBuilder(schema)
     builder.at(path)
-    roles, notes = _roles(table, path, given, _labels_of(labels))
+    roles, notes = find_roles(table, path, given, _labels_of(labels))
     builder.notes += [*table.notes, *notes]
     _add_items(builder, table, roles, skip_empty)
     return builder.build()
@@ -126,7 +132,7 @@ def _labels_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
     return dict(given or {})
 
 
-def _roles(
+def find_roles(
     table: Table, path: Path, given: Mapping[str, str | None], labels: dict[str, str]
 ) -> tuple[Roles, list[str]]:
     """The roles of the columns: those that were given, and those that can be found out, with notes."""
