@@ -12,10 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bursar.annotation.active_learner import ActiveLearner
     from bursar.campaign import Campaign, CampaignConfig, GoldAnnotator, Run, load_config, run_campaign
-    from bursar.corpus import Corpus, CorpusBuilder, read, write
+    from bursar.corpus import Corpus, CorpusBuilder, read, spans, write
     from bursar.errors import BursarError
     from bursar.learners import Learner, make_learner
+    from bursar.learners.classifiers import from_transformers
+    from bursar.learners.function import from_function
     from bursar.ledger import Annotation, Ledger, Submission
     from bursar.predictions import Predictions, load_model
     from bursar.report import write_report
@@ -25,10 +28,13 @@ if TYPE_CHECKING:
 
 # Where public names live. Nothing is imported before it is asked for: ``import bursar`` is quick.
 _NAMES = {
+    "annotation.active_learner": ["ActiveLearner"],
     "campaign": ["Campaign", "CampaignConfig", "GoldAnnotator", "Run", "load_config", "run_campaign"],
-    "corpus": ["Corpus", "CorpusBuilder", "read", "write"],
+    "corpus": ["Corpus", "CorpusBuilder", "read", "spans", "write"],
     "errors": ["BursarError"],
     "learners": ["Learner", "make_learner"],
+    "learners.classifiers": ["from_transformers"],
+    "learners.function": ["from_function"],
     "ledger": ["Annotation", "Ledger", "Submission"],
     "predictions": ["Predictions", "load_model"],
     "report": ["write_report"],
@@ -39,6 +45,7 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
+    "ActiveLearner",
     "Annotation",
     "Beliefs",
     "BursarError",
@@ -58,12 +65,15 @@ __all__ = [
     "Submission",
     "Task",
     "assistant_corpus",
+    "from_function",
+    "from_transformers",
     "load_config",
     "load_model",
     "make_learner",
     "make_strategy",
     "read",
     "run_campaign",
+    "spans",
     "write",
     "write_report",
 ]

@@ -84,9 +84,13 @@ class Registry(Generic[T]):
         self.group = group
         self._entries: dict[str, T | EntryPoint] = {}
         self._discovered = False
+        self._unlisted: set[str] = set()
 
-    def add(self, name: str, thing: T) -> T:
+    def add(self, name: str, thing: T, *, listed: bool = True) -> T:
+        """Add a thing under a name; unlisted ones can be asked for, but are not suggested."""
         self._entries[name] = thing
+        if not listed:
+            self._unlisted.add(name)
         return thing
 
     def add_lazily(self, name: str, place: str) -> None:
@@ -105,14 +109,14 @@ class Registry(Generic[T]):
         raise ConfigError(f"there is no {self.noun} {name!r}", fix=f"{hint}Known: {', '.join(self.names())}")
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names()
+        return name in self.names() or name in self._unlisted
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def names(self) -> list[str]:
         self._discover()
-        return list(self._entries)
+        return [name for name in self._entries if name not in self._unlisted]
 
     def _discover(self) -> None:
         if not self._discovered:

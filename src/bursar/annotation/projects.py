@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.annotation_speed import Rate, check_unit, prices_at
+from bursar.campaign.budget_plan import FirstItems, first_items, usual_rounds
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.observers import NullObserver, Watcher
@@ -30,6 +31,7 @@ from bursar.campaign.state import GIVEN
 from bursar.corpus import FORMATS, Corpus, Labels
 from bursar.corpus.schema import recoded
 from bursar.errors import ConfigError, SchemaError
+from bursar.learners import Learner
 from bursar.ledger import Annotation, Submission
 from bursar.ragged import BoolArray, IntArray
 from bursar.random_streams import rng
@@ -271,7 +273,7 @@ def _table(corpus: Corpus, wishes: Wishes, costs: Mapping[str, Any], price: floa
             fix="raise the budget, or use fewer seed items",
         )
     most = int(min(left / price, max(1, counts["train"] - seed_items - dev_items)))
-    rounds = wishes.rounds or int(np.clip(round(most / 40), 1, 10))
+    rounds = wishes.rounds or usual_rounds(most)
     per_round = max(round(left / rounds, 2), 0.01)
     budget = {"seed_items": seed_items, "total": wishes.budget, "rounds": rounds, "per_round": per_round}
     table: dict[str, Any] = {
@@ -290,19 +292,18 @@ def _table(corpus: Corpus, wishes: Wishes, costs: Mapping[str, Any], price: floa
     return table
 
 
-def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tuple[int, int]:
+def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> FirstItems:
     """The number of random items before the first model: seed items, and development items for early stopping."""
-    affordable = int(0.3 * wishes.budget / max(price, 1e-9))
-    most = max(2, min(affordable, counts["train"] // 2))
     dev = wishes.dev_items or 0  # training does not need any
     if dev and counts["dev"]:
         raise ConfigError("the data already has development items", fix="omit --dev-items")
-    seed = wishes.seed_items if wishes.seed_items is not None else max(2, min(40, most - dev))
-    return seed, dev
+    return first_items(wishes.budget / max(price, 1e-9), counts["train"], wishes.seed_items, dev)
 
 
 # -- making it ---------------------------------------------------------------------------------------------------------
-def create_project(folder: Path, draft: Draft, *, watcher: Watcher | None = None) -> Run:
+def create_project(
+    folder: Path, draft: Draft, learner: Learner | None = None, *, watcher: Watcher | None = None
+) -> Run:
     """Write a project atomically: its folder appears when it is complete. ``watcher`` follows the first selection."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} already exists", fix="choose another folder")
@@ -314,7 +315,7 @@ def create_project(folder: Path, draft: Draft, *, watcher: Watcher | None = None
     try:
         FORMATS["jsonl"].write(draft.corpus, workshop / DATA_FILE)
         (workshop / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
-        _begin(workshop, draft, watcher or NullObserver())
+        _begin(workshop, draft, learner, watcher or NullObserver())
         for lock in workshop.glob("*lock"):
             lock.unlink()
         os.replace(workshop, place)
@@ -323,19 +324,26 @@ def create_project(folder: Path, draft: Draft, *, watcher: Watcher | None = None
     return Run.open(folder)
 
 
-def _begin(folder: Path, draft: Draft, watcher: Watcher) -> None:
+def _begin(folder: Path, draft: Draft, learner: Learner | None, watcher: Watcher) -> None:
     """Pin the run, check its learner, select the seed items, and record the given labels."""
     config = draft.config
     here = config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(folder / DATA_FILE)})})
     run = Run(folder, config, Run(folder, here).parts)
     run.pin()
-    with closing(Campaign(config, folder, parts=run.parts, watcher=watcher)) as campaign:
-        campaign.begin()
-        items = [run.parts.corpus[at] for at in draft.given.tolist()]
-        given = tuple(Annotation(item.id, task, label) for item in items for task, label in item.labels.items())
-        if given:
-            source = f"{DATA_FILE} as it came"
-            campaign.ledger.submit(Submission(GIVEN, given, round=BEFORE, purpose=GIVEN, annotator=source))
+    with closing(Campaign(config, folder, parts=run.parts, learner=learner, watcher=watcher)) as campaign:
+        begin_with_given(campaign, draft.given, f"{DATA_FILE} as it came")
+
+
+def begin_with_given(campaign: Campaign, items: IntArray, source: str) -> None:
+    """Begin a campaign and record the labels that came with these items, at no cost."""
+    campaign.begin()
+    given = tuple(
+        Annotation(item.id, task, label)
+        for item in (campaign.corpus[at] for at in items.tolist())
+        for task, label in item.labels.items()
+    )
+    if given:
+        campaign.ledger.submit(Submission(GIVEN, given, round=BEFORE, purpose=GIVEN, annotator=source))
 
 
 def toml_of(config: CampaignConfig) -> str:

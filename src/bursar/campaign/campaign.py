@@ -37,7 +37,7 @@ from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
-from bursar.ledger import Answer, Decision, Receipt
+from bursar.ledger import Answer, Decision, Receipt, Submission
 from bursar.tasks import CostModel
 
 Outcome = Literal["opened", "ended", "waiting"]
@@ -135,7 +135,7 @@ class Campaign:
             )
         self.ledger.decide(begun)
         if self.ledger.decision(RoundSelection, 0) is None:
-            first = self.start.first(self.terms, self.models, self.audit, self.watcher, self.ledger.spent())
+            first = self.start.first(self.terms, self.models, self.audit, self.watcher, self._spent())
             self.ledger.decide(first)
         self._begun = True
 
@@ -151,19 +151,22 @@ class Campaign:
         return Round(self.rounds_opened, pending)
 
     def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
-        """Submit answers by item and task; each item is on disk when its receipt is returned.
+        """Submit answers by item and task; all are checked before the first is stored.
 
-        An answer may be sent again at any time, even after its round: it is recorded and charged once.
+        Each item is on disk when the receipts are returned. An answer may be sent again at any time, even after its
+        round: it is recorded and charged once.
         """
         self.begin()
-        receipts = []
-        for item, labels in answers.items():
-            want = self.state.asked(item, labels)
-            submission = self.state.submission(want, Answer(item, labels, annotator))
-            asked = self.corpus.take(self.corpus.positions([item]))
-            self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
-            receipts.append(self.ledger.submit(submission))
-        return receipts
+        submissions = [self._checked(item, labels, annotator) for item, labels in answers.items()]
+        return [self.ledger.submit(submission) for submission in submissions]
+
+    def _checked(self, item: str, labels: Mapping[str, Any], annotator: str) -> Submission:
+        """An answer as it is stored, or an error that says what is wrong with it."""
+        want = self.state.asked(item, labels)
+        submission = self.state.submission(want, Answer(item, labels, annotator))
+        asked = self.corpus.take(self.corpus.positions([item]))
+        self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
+        return submission
 
     def run(self, annotator: Annotator) -> None:
         """Ask and tell until the campaign is over."""
@@ -171,6 +174,10 @@ class Campaign:
             for done, want in enumerate(ask.items, start=1):
                 self.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
                 self.watcher.stage(ask.round, "annotating", done / len(ask))
+
+    def _spent(self) -> int:
+        """Money, or items if the budget counts those."""
+        return self.state.items_bought() if self.config.budget.counts == "items" else self.ledger.spent()
 
     @property
     def rounds_opened(self) -> int:
@@ -200,7 +207,7 @@ class Campaign:
         round, known = self.rounds_opened, self.known()
         if self.ended is None and (missing := known.unlabelled_tasks):  # no model can be trained
             free, _ = self.planner.free(known)
-            if items := self.start.more(round + 1, free, self.terms, self.ledger.spent()):
+            if items := self.start.more(round + 1, free, self.terms, self._spent()):
                 self.watcher.stage(round, f"no label for {', '.join(missing)} yet: more items at random", 1.0)
                 return self._open([items])
         self._trained.conclude(round, known)

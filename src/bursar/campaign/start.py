@@ -41,7 +41,7 @@ class Start:
     def first(
         self, terms: RoundSettings, models: Models, audit: AuditPlan, watcher: Watcher, spent: int
     ) -> RoundSelection:
-        """The first selection: seed items for all tasks, then development items."""
+        """The first selection: seed items for all tasks, then development items; ``spent`` is money, or items."""
         count, seed = self.config.budget.seed_items, round_seed(self.config.seed, 0)
         free = np.setdiff1d(audit.outside_reserve(self.pool), self.dev)
         covers = terms.strategy.start == "cover" and self.corpus.texts is not None and len(free) > count
@@ -77,8 +77,12 @@ class Start:
         """These items for all tasks, as far as the money goes."""
         aside = set(self.dev.tolist())
         prices = self.pricing.prices(items, {}, terms.costs)
-        if terms.config.budget.total is not None:
-            affordable = np.cumsum(prices.joint()) <= terms.costs.units(terms.config.budget.total) - spent
+        total = terms.config.budget.total
+        if total is not None and self.config.budget.counts == "items":
+            most = max(0, int(total) - spent)
+            items, prices = items[:most], prices.take(np.arange(min(most, len(items))))
+        elif total is not None:
+            affordable = np.cumsum(prices.joint()) <= terms.costs.units(total) - spent
             items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
         selected = selected_items(self.corpus, items, prices, None, purpose)
         for at, item in enumerate(items.tolist()):

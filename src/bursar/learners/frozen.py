@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from bursar.corpus import Corpus
-from bursar.errors import ConfigError
+from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.features import Vectors
+from bursar.learners.function import texts_of
 from bursar.learners.learner import Progress, check_number, no_progress
 from bursar.tasks import Task
 
@@ -93,18 +95,68 @@ class FrozenEncoder:
                     yield int(at), np.concatenate([whole[row : row + 1], words[start:end]])
 
 
+class TextVectors(FrozenEncoder):
+    """Any object with ``encode(list of texts)``, such as an encoder of sentence-transformers, with a cache.
+
+    It gives vectors of texts, not of words, so tasks on words are refused.
+    """
+
+    def __init__(self, encoder: Any, name: str | None = None, cache_bytes: int = CACHE_BYTES) -> None:
+        self.name = name or type(encoder).__name__
+        self.layers = 0
+        self._encode = encoder.encode
+        self._known: dict[Hashable, Vectors] = {}
+        self.cached_bytes, self._cache_bytes = 0, cache_bytes
+        self._width: int | None = None
+
+    @property
+    def width(self) -> int:
+        if self._width is None:
+            self._width = self._vectors_of(["width"]).shape[1]
+        return self._width
+
+    def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
+        texts = texts_of(items)
+        new = list(dict.fromkeys(text for text in texts if text not in self._known))
+        fresh = dict(zip(new, self._vectors_of(new), strict=True)) if new else {}
+        progress("reading", 1.0)
+        for text, vector in fresh.items():
+            if self.cached_bytes + vector.nbytes <= self._cache_bytes:
+                self._known[text] = vector
+                self.cached_bytes += vector.nbytes
+        found = [fresh[text] if text in fresh else self._known[text] for text in texts]
+        return np.stack(found) if found else self._nothing()
+
+    def word_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
+        raise LearnerError(
+            f"the encoder {self.name} gives one vector for a text, and none for its words",
+            fix="choose tasks that label whole texts, or use the bundled encoder for tasks on words",
+        )
+
+    def _vectors_of(self, texts: list[str]) -> Vectors:
+        found = np.asarray(self._encode(texts), dtype=np.float32)
+        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
+            raise LearnerError(
+                f"the encoder {self.name} gives an array of shape {found.shape} for {len(texts)} texts",
+                fix="encode(texts) must return finite numbers of shape (texts, width)",
+            )
+        return found
+
+
 @cache
 def frozen_encoder(layers: int | None = None) -> FrozenEncoder:
     """The bundled encoder, one for the whole process: it remembers the texts that it has read."""
     return FrozenEncoder(layers=layers)
 
 
-def frozen(encoder: str | FrozenEncoder, layers: int | None = None) -> FrozenEncoder:
-    """A frozen encoder by name, or the given one."""
+def frozen(encoder: Any, layers: int | None = None) -> FrozenEncoder:
+    """A frozen encoder by name, the given one, or one of any object with ``encode(texts)``."""
     if isinstance(encoder, FrozenEncoder):
         if layers not in (None, encoder.layers):
             raise ConfigError(f"learner.layers = {layers!r}", fix="set layers when you create the FrozenEncoder")
         return encoder
+    if hasattr(encoder, "encode") and not isinstance(encoder, str):
+        return TextVectors(encoder)
     if not isinstance(encoder, str):
         raise ConfigError(f"learner.encoder = {encoder!r}", fix=f"use {BUNDLED!r}, a folder, or a name on the hub")
     return FrozenEncoder(encoder, layers)

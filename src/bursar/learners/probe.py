@@ -19,7 +19,7 @@ from bursar.corpus import Corpus
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import BUNDLED
 from bursar.learners.features import Components, FeatureLearner, Model, Vectors, classes_of, pixels, variance_of
-from bursar.learners.frozen import FrozenEncoder, frozen
+from bursar.learners.frozen import FrozenEncoder, TextVectors, frozen
 from bursar.learners.learner import Embeddings, Progress, check_number, no_progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Regression, Task
@@ -256,6 +256,8 @@ class ProbeLearner(FeatureLearner):
         check_number("components", components, 1, 10_000, whole=True)
         self.kind, self.penalty, self.components = kind, penalty, components
         self.encoder = frozen(encoder, layers)
+        if isinstance(self.encoder, TextVectors):  # of whole texts
+            self.refuse_unless({name: not task.of_words for name, task in tasks.items()})
         self._axes: Components | None = None
 
     def settle(self, annotated: Corpus) -> None:
@@ -288,7 +290,9 @@ class ProbeLearner(FeatureLearner):
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
         if items.images is not None:
             return super().embeddings(items, progress=progress)
-        return Embeddings(self.encoder.item_vectors(items, progress), self.encoder.word_vectors(items, progress))
+        vectors = self.encoder.item_vectors(items, progress)
+        words = None if isinstance(self.encoder, TextVectors) else self.encoder.word_vectors(items, progress)
+        return Embeddings(vectors, words)
 
     def model(self, task: Task, rows: Vectors, targets: NDArray[Any], seed: int) -> Model:
         if isinstance(task, Regression):

@@ -36,12 +36,13 @@ from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners.encoders import BUNDLED
 from bursar.learners.features import FeatureLearner, Model, classes_of, pixels, variance_of
 from bursar.learners.frozen import FrozenEncoder, frozen
+from bursar.learners.function import texts_of
 from bursar.learners.learner import Progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
 from bursar.tasks import Regression, Task
 
-FEATURES = ("words", "encoder")
+FEATURES = ("words", "encoder", "texts")
 MOST_FEATURES = 50_000  # of words, the most frequent: an estimator may have a weight for each of them and every tag
 FOLDS = 5
 
@@ -168,8 +169,9 @@ class ScikitLearner(FeatureLearner):
     """One scikit-learn estimator per task: classifiers with ``predict_proba``, regressors with ``predict``.
 
     ``estimator`` is an instance, cloned for each task, or a name: logistic, naive-bayes, random-forest. ``features``
-    are "words" (TF-IDF of words and word pairs; for tagging the word, its shape and its neighbours) or "encoder" (the
-    vectors of a frozen encoder). Images are read as pixels.
+    are "words" (TF-IDF of words and word pairs; for tagging the word, its shape and its neighbours), "encoder" (the
+    vectors of a frozen encoder) or "texts": the texts themselves, for a pipeline that begins with a vectorizer, which
+    is their default. Images are read as pixels.
     """
 
     name = "scikit"
@@ -179,10 +181,11 @@ class ScikitLearner(FeatureLearner):
         tasks: Mapping[str, Task],
         *,
         estimator: Any = "logistic",
-        features: str = "words",
+        features: str | None = None,
         encoder: str | FrozenEncoder = BUNDLED,
     ) -> None:
         super().__init__(tasks)
+        features = features or ("texts" if takes_texts(estimator) else "words")
         if features not in FEATURES:
             raise ConfigError(f"learner.features = {features!r}", fix=f"use {' or '.join(map(repr, FEATURES))}")
         is_estimator = all(hasattr(estimator, name) for name in ("fit", "predict", "get_params"))
@@ -192,7 +195,12 @@ class ScikitLearner(FeatureLearner):
                 fix=f"use one of {', '.join(map(repr, ESTIMATORS))}, or from Python an instance of an estimator",
             )
         self._make = ESTIMATORS[estimator] if isinstance(estimator, str) else lambda kind, dense: estimator
-        self.refuse_unless({name: _can_train(self._make(task.kind, True), task) for name, task in tasks.items()})
+        able = {name: _can_train(self._make(task.kind, True), task) for name, task in tasks.items()}
+        if features == "texts":  # which have one answer each
+            able = {name: can and not tasks[name].of_words for name, can in able.items()}
+        elif not any(able.values()) and not hasattr(estimator, "predict_proba") and not isinstance(estimator, str):
+            _refuse_without_probabilities(estimator, tasks)
+        self.refuse_unless(able)
         self._described = estimator if isinstance(estimator, str) else type(estimator).__qualname__
         self.features = features
         self.encoder = frozen(encoder) if features == "encoder" else None
@@ -200,7 +208,7 @@ class ScikitLearner(FeatureLearner):
 
     def settle(self, annotated: Corpus) -> None:
         self._vectorizers = {}
-        if annotated.texts is None or self.features == "encoder":
+        if annotated.texts is None or self.features != "words":
             return
         # A vectorizer needs at least one feature, even if no item has a word.
         if any(task.of_words for task in self.tasks.values()):
@@ -217,6 +225,8 @@ class ScikitLearner(FeatureLearner):
             return pixels(items)
         if self.encoder is not None:
             return self.encoder.unit_vectors(task, items, progress)
+        if self.features == "texts":
+            return np.array([*texts_of(items), None], dtype=object)[:-1]  # (items,), even of none
         if not self._vectorizers:
             raise LearnerError("this learner was trained on images, but the corpus has texts")
         vectorizer = self._vectorizers["words" if tags else "items"]
@@ -298,6 +308,33 @@ def _vectorizer(what: str, learned: Mapping[str, Any]) -> Any:
     if isinstance(vectorizer, TfidfVectorizer):
         vectorizer.idf_ = np.array(learned["weights"], dtype=np.float64)
     return vectorizer
+
+
+def takes_texts(estimator: Any) -> bool:
+    """Whether an estimator reads strings: a pipeline whose first step, or one of it, is a vectorizer of texts.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> takes_texts(make_pipeline(TfidfVectorizer(), LogisticRegression())), takes_texts(LogisticRegression())
+    (True, False)
+    """
+    if hasattr(estimator, "build_analyzer"):
+        return True
+    parts = getattr(estimator, "steps", None)
+    if parts:
+        return takes_texts(parts[0][1])
+    if union := getattr(estimator, "transformer_list", None):
+        return any(takes_texts(part) for _, part in union)
+    inner = getattr(estimator, "estimator", None)  # of a search, or a calibration
+    return inner is not None and takes_texts(inner)
+
+
+def _refuse_without_probabilities(estimator: Any, tasks: Mapping[str, Task]) -> None:
+    if all(isinstance(task, Regression) for task in tasks.values()):
+        return
+    raise LearnerError(
+        f"{type(estimator).__name__} has no predict_proba, and without probabilities there is no confidence",
+        fix="wrap it: sklearn.calibration.CalibratedClassifierCV(estimator)",
+    )
 
 
 def _can_train(estimator: Any, task: Task) -> bool:

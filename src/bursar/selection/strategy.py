@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.errors import InfeasibleError, SelectionError
+from bursar.errors import BursarError, InfeasibleError, SelectionError
 from bursar.learners.learner import PASSES, VECTORS
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
@@ -325,3 +325,35 @@ def one_task(task: str) -> Value:
         return 1 - pool.confidence[:, pool.tasks.index(task)]
 
     return value
+
+
+def name_of_strategy(given: str | Strategy | Choose) -> str:
+    """The name of a strategy; one that is given as an object or a function is registered under its own first.
+
+    >>> def shortest(pool, budget, rng):
+    ...     return np.argsort(pool.prices.joint(), kind="stable")[:2]
+    >>> name_of_strategy(shortest), name_of_strategy("mt-avg")
+    ('shortest', 'MT-AVG')
+    """
+    if isinstance(given, str):
+        return make_strategy(given).name
+    if isinstance(given, Strategy):
+        return _registered(given)
+    name = getattr(given, "__name__", type(given).__name__).strip("<>")
+    summary = (getattr(given, "__doc__", None) or "a function of yours").strip().partition("\n")[0]
+    return _registered(Strategy(name, summary, given))
+
+
+def _registered(made: Strategy) -> str:
+    """The name under which a strategy can be made again."""
+    try:
+        if make_strategy(made.name) == made:
+            return made.name
+    except BursarError:
+        pass  # it is of no known name
+    name = made.name.replace("+", "-")
+    for key in (name, name.upper()):
+        if key in STRATEGIES.names():
+            raise SelectionError(f"there is another strategy {key!r}", fix="give yours another name")
+    STRATEGIES.add(name, replace(made, name=name), listed=False)  # a newer function of a name replaces an older one
+    return name

@@ -33,4 +33,13 @@ LEARNERS.add("transformer", LazyLearner(NEURAL, neural_gives))
 for _name in WITHOUT_DROPOUT:
     LEARNERS.add(_name, LazyLearner(NEURAL, neural_gives, {**SMALL, "encoder": _name}))
 LEARNERS.add("probe", LazyLearner("bursar.learners.probe:ProbeLearner", lambda options: frozenset({VECTORS})))
+# Models that are objects of a Python program: a campaign's file can name them, and cannot hold them.
+LEARNERS.add(
+    "function", LazyLearner("bursar.learners.function:FunctionLearner", lambda options: frozenset()), listed=False
+)
+LEARNERS.add(
+    "huggingface",
+    LazyLearner("bursar.learners.classifiers:HuggingFaceLearner", lambda options: frozenset({VECTORS})),
+    listed=False,
+)
 LEARNERS.add("scikit", LazyLearner("bursar.learners.scikit:ScikitLearner", lambda options: frozenset()))

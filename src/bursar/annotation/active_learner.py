@@ -1,0 +1,260 @@
+"""Active learning from Python: ask for items, tell their labels, predict the rest."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bursar.annotation.active_settings import LoopWishes, draft_of, same_contents
+from bursar.annotation.predicted import Predicted, predicted
+from bursar.annotation.projects import Draft, begin_with_given, create_project
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.checks import fallback_notice
+from bursar.campaign.config import CONFIG_FILE
+from bursar.campaign.runs import Run, differences
+from bursar.campaign.splits import load_parts
+from bursar.campaign.state import ItemRequest
+from bursar.corpus import Corpus, Labels
+from bursar.corpus.corpus import Item
+from bursar.errors import ConfigError, LabelError
+from bursar.learners import Learner
+from bursar.learners.chosen import ChosenLearner, choose_learner
+from bursar.learners.learner import Scores
+from bursar.ledger import Skip
+from bursar.selection import Strategy
+from bursar.selection.strategy import Choose
+from bursar.tasks import AnyBeliefs
+
+
+@dataclass(frozen=True, eq=False)
+class AskedItem(Item):
+    """An item to label, with the tasks to label it for."""
+
+    tasks: tuple[str, ...] = ()
+
+
+class ActiveLearner:
+    """Chooses the items to label, learns from the labels that you tell, and predicts those of the other items.
+
+    ``corpus`` holds the items and the tasks, as ``bursar.read`` returns them. Labels that it has already are used at no
+    cost; labelled items of its splits ``dev`` and ``test`` are kept for scores. ``budget`` is a number of items, or
+    money if there are ``prices``, by task and for ``reading``: ``{"reading": {"per_word": 0.01}, "intent": 0.05}``.
+
+    ``strategy`` is a name, a ``Strategy``, or a function of (pool, budget, rng) that returns positions in the pool.
+    ``learner`` is a name, settings with a name, a ``Learner``, a scikit-learn estimator, an encoder with
+    ``encode(texts)``, or ``bursar.from_function`` and ``bursar.from_transformers``; the default is a probe on a frozen
+    encoder, fitted within a second. ``audit`` is the share of each batch that is drawn at random, for unbiased scores.
+
+    Without a ``folder`` everything is in memory. With one, each answer is on disk when ``tell`` returns; the same call
+    in another process goes on where this one stopped, and ``bursar serve FOLDER`` opens it in the browser.
+
+    >>> import bursar
+    >>> corpus = bursar.assistant_corpus(200, seed=1).with_tasks(["intent"])
+    >>> learner = bursar.ActiveLearner(corpus.unlabelled(), budget=30, batch_size=10)
+    >>> gold = bursar.GoldAnnotator(corpus)
+    >>> while batch := learner.ask():
+    ...     learner.tell({item.id: gold.annotate(item.id, item.tasks) for item in batch})
+    >>> learner.spent, learner.ended
+    (30, 'the budget is spent')
+    >>> learner.predict_proba(corpus)["intent"].dense().shape  # (passes, items, labels)
+    (1, 200, 18)
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        strategy: str | Strategy | Choose = "auto",
+        budget: float,
+        learner: Any = None,
+        tasks: Sequence[str] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        currency: str = "",
+        batch_size: int | None = None,
+        seed_items: int | None = None,
+        audit: float = 0.0,
+        seed: int = 0,
+        folder: str | Path | None = None,
+    ) -> None:
+        self._params = {key: value for key, value in locals().items() if key not in ("self", "__class__")}
+        wishes = LoopWishes(budget, strategy, prices or {}, currency, batch_size, seed_items, audit, seed)
+        corpus = corpus if tasks is None else corpus.with_tasks(list(tasks))
+        chosen = choose_learner(learner, corpus.schema, corpus.images is not None)
+        draft = draft_of(corpus, wishes, chosen.settings)
+        if notice := fallback_notice(draft.config):
+            warnings.warn(notice, stacklevel=2)
+        self._remove: Callable[[], object] = lambda: None  # what is in memory has a folder of its own
+        self._model = None if chosen.maker is None else chosen.make(draft.corpus.schema)
+        self._campaign = self._in_memory(draft) if folder is None else self._durable(Path(folder), draft, chosen)
+        if self._model is not None and hasattr(self._model, "expect"):
+            self._model.expect(self._campaign.corpus)
+        self._campaign.begin()
+
+    def _in_memory(self, draft: Draft) -> Campaign:
+        folder = Path(tempfile.mkdtemp(prefix="bursar-"))
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        parts = load_parts(draft.config, draft.corpus)
+        campaign = Campaign(draft.config, folder, parts=parts, learner=self._model, trust=True)
+        begin_with_given(campaign, draft.given, "the corpus as it came")
+        return campaign
+
+    def _durable(self, folder: Path, draft: Draft, chosen: ChosenLearner) -> Campaign:
+        if chosen.unnamed is not None:
+            raise ConfigError(
+                f"learner: the {chosen.unnamed} is an object that cannot be described in {folder}, so a later process "
+                "could not tell whether it is given the same one",
+                fix="leave folder out; or give it a name, as in bursar.from_function(f, name='my model 1'), "
+                "and another name whenever it changes",
+            )
+        if not (folder / CONFIG_FILE).exists():
+            create_project(folder, draft, self._model)
+        run = Run.open(folder)
+        if changed := differences(run.config.model_dump(mode="json"), draft.config.model_dump(mode="json")):
+            raise ConfigError(
+                f"{folder} was started with other settings: {', '.join(changed)}",
+                fix="pass the same arguments, or choose another folder",
+            )
+        if not same_contents(run.parts.corpus, draft.corpus):
+            raise ConfigError(
+                f"{folder} was started on another corpus", fix="pass the same one, or choose another folder"
+            )
+        return Campaign(run.config, folder, parts=run.parts, learner=self._model)
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+    def ask(self) -> list[AskedItem]:
+        """The items to label next: those of the open batch without an answer, or a new batch; empty at the end."""
+        round = self._campaign.ask()
+        return [] if round is None else [self._asked(want) for want in round.items]
+
+    def tell(self, labels: Mapping[str, Any], annotator: str = "python") -> None:
+        """Give labels by item id: those of all tasks that were asked for, ``{"u1": {"intent": "alarm"}}``.
+
+        If only one task was asked for, its label alone will do: ``{"u1": "alarm"}``. All labels are checked before the
+        first is stored. The same answer may be told twice; a different one for the same item is an error.
+        """
+        self._campaign.tell({id: self._by_task(id, given) for id, given in labels.items()}, annotator)
+
+    def skip(self, ids: Iterable[str], reason: str = "skipped", annotator: str = "python") -> None:
+        """Leave items of the open batch unlabelled; they cost nothing and are not asked for again."""
+        pending = {want.id: want for want in self._campaign.state.open()}
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        for id in wanted:
+            if id not in pending:
+                raise ConfigError(f"no open batch asks about item {id!r}", fix="skip items that ask() returned")
+        for id in wanted:
+            want = pending[id]
+            self._campaign.ledger.skip(Skip(f"{want.key}: skipped", id, reason, None, want.round, annotator))
+
+    def _asked(self, want: ItemRequest) -> AskedItem:
+        corpus = self._campaign.corpus
+        item = corpus[int(corpus.positions([want.id])[0])]
+        return AskedItem(**{**vars(item), "tasks": want.tasks})
+
+    def _by_task(self, id: str, given: Any) -> Mapping[str, Any]:
+        if isinstance(given, Mapping):
+            return given
+        tasks = {want.tasks for want in self._campaign.state.open() if want.id == id} or {tuple(self.tasks)}
+        if any(len(names) != 1 for names in tasks):
+            raise LabelError(
+                f"item {id!r}: {given!r:.100} does not say for which task",
+                fix=f"give labels by task, as in {{{id!r}: {dict.fromkeys(self.tasks, '…')}}}",
+            )
+        return {names[0]: given for names in tasks}
+
+    # -- the model -----------------------------------------------------------------------------------------------------
+    def fit(self) -> ActiveLearner:
+        """Train on all labels so far, unless that has been done. ``predict`` and the others do it by themselves."""
+        self._fitted()
+        return self
+
+    def predict(self, items: Corpus | None = None) -> Predicted:
+        """The labels of all items, of the own corpus by default: those that are known, and the model's for the rest."""
+        return predicted(self._fitted(), self._with_known(self._items(items)))
+
+    def predict_proba(self, items: Corpus | None = None) -> dict[str, AnyBeliefs]:
+        """The probabilities of all labels, by task; of the own corpus by default."""
+        return self._fitted().predict_proba(self._items(items).unlabelled())
+
+    def evaluate(self, items: Corpus) -> Scores:
+        """The scores on labelled items, by task and metric."""
+        return self._fitted().evaluate(items)
+
+    def _fitted(self) -> Learner:
+        campaign = self._campaign
+        return campaign.models.fitted(campaign.known().annotated, campaign.known().dev, lambda what, done: None)[0]
+
+    def _with_known(self, items: Corpus) -> Corpus:
+        """The items with the labels that were told or came with the corpus, and no others."""
+        known = self.labelled
+        place = {id: at for at, id in enumerate(known.ids.tolist())}
+        rows = np.array([place.get(id, len(known)) for id in items.ids.tolist()], dtype=np.int64)
+        labels = {
+            name: Labels.concatenate([column, Labels.none(1, known.schema[name])]).take(rows)
+            for name, column in known.labels.items()
+        }
+        return replace(items, labels=labels, schema=dict(known.schema))
+
+    def _items(self, items: Corpus | None) -> Corpus:
+        return self._campaign.corpus if items is None else items
+
+    # -- what is known -------------------------------------------------------------------------------------------------
+    @property
+    def tasks(self) -> list[str]:
+        """The names of the tasks."""
+        return list(self._campaign.corpus.schema)
+
+    @property
+    def labelled(self) -> Corpus:
+        """The labelled items with their labels, those that came with the corpus included."""
+        return self._campaign.ledger.view()
+
+    @property
+    def spent(self) -> float:
+        """The items labelled so far, or the money paid for them if there are prices."""
+        if self._campaign.config.budget.counts == "items":
+            return self._campaign.state.items_bought()
+        return float(self._campaign.costs.money(self._campaign.ledger.spent()))
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        total = self._campaign.config.budget.total or 0.0
+        if self._campaign.config.budget.counts == "items":
+            return int(total) - self.spent
+        return float(Decimal(str(total)) - Decimal(str(self.spent)))
+
+    @property
+    def ended(self) -> str | None:
+        """Why there is nothing more to ask; ``None`` while there is."""
+        reason = self._campaign.ended
+        return "the budget is spent" if reason == "the money is spent" else reason
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments that it was made with, as scikit-learn names them."""
+        return dict(self._params)
+
+    # -- closing -------------------------------------------------------------------------------------------------------
+    def close(self) -> None:
+        """Release the folder. What is in memory is gone."""
+        self._campaign.close()
+        self._remove()
+
+    def __enter__(self) -> ActiveLearner:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        budget = self._campaign.config.budget
+        what = "items" if budget.counts == "items" else "money"
+        return f"<ActiveLearner of {', '.join(self.tasks)}: {self.spent:g} of {budget.total:g} {what}>"

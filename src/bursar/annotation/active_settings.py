@@ -1,0 +1,123 @@
+"""The settings of a loop in Python: its splits, prices and budget, from a few arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bursar.annotation.projects import DATA_FILE, HELD_OUT, UNIT, Draft
+from bursar.campaign.budget_plan import plan_loop
+from bursar.campaign.checks import check_served
+from bursar.campaign.config import parse_config
+from bursar.campaign.pricing import prices_of
+from bursar.campaign.state import GIVEN
+from bursar.corpus import Corpus
+from bursar.errors import ConfigError
+from bursar.selection import Strategy
+from bursar.selection.strategy import Choose, name_of_strategy
+
+SPLITS = ("train", *HELD_OUT, GIVEN)
+
+
+@dataclass(frozen=True)
+class LoopWishes:
+    """How to spend a budget; see ``ActiveLearner``."""
+
+    budget: float
+    strategy: str | Strategy | Choose = "auto"
+    prices: Mapping[str, Any] | None = None
+    currency: str = ""
+    batch_size: int | None = None
+    seed_items: int | None = None
+    audit: float = 0.0
+    seed: int = 0
+
+
+def draft_of(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> Draft:
+    """The corpus in the splits of a loop, and its settings, checked."""
+    if not corpus.schema:
+        raise ConfigError(
+            "the corpus has no tasks", fix='describe them: bursar.read(…, tasks={"intent": ["refund", "order"]})'
+        )
+    for name, task in corpus.schema.items():
+        if "labels" in task.vocabularies and not task.labels:
+            raise ConfigError(
+                f"task {name!r} has no labels", fix=f'list them: bursar.read(…, tasks={{"{name}": ["a", "b"]}})'
+            )
+    corpus = in_parts(corpus)
+    config = parse_config(_table(corpus, wishes, learner), "ActiveLearner")
+    check_served(config)
+    return Draft(corpus, config)
+
+
+def in_parts(corpus: Corpus) -> Corpus:
+    """The corpus in four splits: train (to choose from), dev and test (fully labelled), given (labelled already)."""
+    names = np.array([corpus.splits[code] for code in corpus.split_codes])
+    known = np.all([column.present for column in corpus.labels.values()], axis=0)
+    parts = np.where(np.isin(names, list(HELD_OUT)) & known, names, np.where(known, GIVEN, "train"))
+    free = int((parts == "train").sum())
+    if free < 2:
+        what = "no item is" if not free else "only one item is"
+        raise ConfigError(
+            f"{what} left to label: {int(known.sum()):,} of {len(corpus):,} items are labelled for all tasks",
+            fix="compare strategies on labelled items with bursar.simulate, or label them anew: corpus.unlabelled()",
+        )
+    codes = np.array([SPLITS.index(part) for part in parts.tolist()], dtype=np.int16)
+    return replace(corpus, splits=SPLITS, split_codes=codes)
+
+
+def same_contents(stored: Corpus, given: Corpus) -> bool:
+    """Whether two corpora have the same items in the same parts, in whatever order their splits are listed."""
+    return len(stored) == len(given) and _ordered(stored).digest() == _ordered(given).digest()
+
+
+def _ordered(corpus: Corpus) -> Corpus:
+    codes = np.array([SPLITS.index(name) for name in corpus.splits], dtype=np.int16)
+    return replace(corpus, splits=SPLITS, split_codes=codes[corpus.split_codes])
+
+
+def _table(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> dict[str, Any]:
+    costs: dict[str, Any] = {"pricing": "predicted"}
+    price = None
+    if wishes.prices:
+        costs |= {"unit": UNIT, "currency": wishes.currency} | prices_table(corpus, wishes.prices)
+        price = typical_price(corpus, costs)
+    pool = len(corpus.in_split("train"))
+    plan = plan_loop(wishes.budget, price, pool, batch_size=wishes.batch_size, seed_items=wishes.seed_items)
+    audit: dict[str, Any] = {"share": wishes.audit}
+    if wishes.audit:
+        audit["rounds"] = plan.rounds
+    return {
+        "seed": wishes.seed,
+        "corpus": {"source": DATA_FILE, "format": "jsonl"},
+        "costs": costs,
+        "budget": plan.budget,
+        "strategy": {"name": name_of_strategy(wishes.strategy)},
+        "learner": dict(learner),
+        "audit": audit,
+    }
+
+
+def prices_table(corpus: Corpus, prices: Mapping[str, Any]) -> dict[str, Any]:
+    """Prices as in the [costs] table; a plain number is the price of an item. What is not named is free."""
+    free = {name: {"per_item": 0, f"per_{task.counted}": 0} for name, task in corpus.schema.items()}
+    table: dict[str, Any] = {"reading": {"per_item": 0, "per_word": 0}, **free}
+    for name, price in prices.items():
+        if name not in table:
+            raise ConfigError(f"prices: there is no task {name!r}", fix=f"use reading, {', '.join(corpus.schema)}")
+        table[name] = table[name] | (dict(price) if isinstance(price, Mapping) else {"per_item": price})
+    return table
+
+
+def typical_price(corpus: Corpus, costs: Mapping[str, Any]) -> float:
+    """The mean price of an unlabelled item for all tasks, before there is a model."""
+    tasks = list(corpus.schema.values())
+    model = parse_config({"costs": dict(costs)}, "prices").costs.model(tasks)
+    pool = corpus.take(corpus.in_split("train"))
+    mean = float(np.mean(prices_of(model, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
+    if mean <= 0:
+        raise ConfigError("prices: all items are free", fix="name a price, or leave prices out to count items")
+    return mean
