@@ -127,7 +127,11 @@ def test_what_is_not_given_keeps_its_default_in_units():
             "costs.reading.per_span: unknown price. Fix: use per_item, per_word",
         ),
         ({"slots": 3}, 1, "costs.slots must be a table. Fix: costs.slots = { per_item = 3 }"),
-        ({"slot": {"per_item": 1}}, 1, "costs.slot: there is no such task. Fix: use reading or one of .*'slots'"),
+        (
+            {"slot": {"per_item": 1}},
+            1,
+            r"costs.slot: there is no such task. Fix: did you mean 'slots'\? Use reading or one of",
+        ),
         ({}, 0, "costs.unit = 0 is not a positive number. Fix: unit = 1, or 0.01 for cents"),
         ({}, -1, "costs.unit = -1 is not a positive number"),
         ({}, float("nan"), "costs.unit = nan is not a positive number"),

@@ -73,10 +73,10 @@ def read(
             raise ConfigError(f"cannot read a {type(source).__name__}", fix="give a path or a pandas DataFrame")
         return read_frame(source, schema=schema, **given, **options)
     path = Path(source)
-    if format is None:
-        format = table_format(path) if given else None
+    if format is None and given and not path.is_dir() and not _takes(guess_format(path), given):
+        format = table_format(path)
     chosen = guess_format(path) if format is None else FORMATS[format]
-    if unknown := [role for role in given if role not in signature(chosen.read).parameters]:
+    if unknown := [role for role in given if not _takes(chosen, [role])]:
         raise ConfigError(
             f"{path} is read as {chosen.name}, which has no columns to name",
             fix=f"leave out {' and '.join(unknown)}, or give a table, such as .csv or .xlsx",
@@ -88,6 +88,11 @@ def read(
     _check_options(chosen.name, chosen.read, options)
     corpus = chosen.read(path, **options)
     return corpus if takes_schema or not schema else with_schema(corpus, schema)
+
+
+def _takes(format: Format, options: Iterable[str]) -> bool:
+    """Whether the reader of a format has these options."""
+    return set(options) <= signature(format.read).parameters.keys()
 
 
 def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None:
