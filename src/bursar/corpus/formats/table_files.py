@@ -230,15 +230,16 @@ def _sheet_rows(path: Path, sheet: str | None) -> tuple[list[tuple[int, tuple[An
 # -- Parquet, JSON, data frames ---------------------------------------------------------------------------------------
 def read_parquet(path: Path) -> Table:
     """Read a Parquet file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         found = pq.read_table(path)
-    except (OSError, pa.ArrowException) as wrong:
-        raise DataError(f"no Parquet file that can be read: {str(wrong).splitlines()[0]}", path=path) from None
-    columns = {name: found.column(name).to_pylist() for name in found.column_names}
-    return Table(columns, range(1, found.num_rows + 1))
+        cells = [column.to_pylist() for column in found.columns]
+    except Exception as wrong:  # a damaged file can fail in its footer, its pages or its texts
+        reason = (str(wrong).splitlines() or [type(wrong).__name__])[0]
+        raise DataError(f"no Parquet file that can be read: {reason}", path=path) from None
+    names = _column_names(found.column_names, path, 1)
+    return Table(dict(zip(names, cells, strict=True)), range(1, found.num_rows + 1))
 
 
 def read_json(path: Path) -> Table:
