@@ -40,6 +40,7 @@ from bursar.tasks import KINDS, Task, make_task
 DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
 BEFORE = -1  # the round of labels that came with the corpus
 UNIT = 0.0001
+READ_AT_START = 60_000  # words that the encoder reads before the first item: some fifteen seconds
 # Seconds per item and per counted unit: guesses until annotators are timed.
 READING = (1.0, 0.25)
 FEWEST_HELD_OUT = 40  # labelled items; if there are fewer, none are held out
@@ -331,6 +332,7 @@ def _begin(folder: Path, draft: Draft, learner: Learner | None, watcher: Watcher
     run = Run(folder, config, Run(folder, here).parts)
     run.pin()
     with closing(Campaign(config, folder, parts=run.parts, learner=learner, watcher=watcher)) as campaign:
+        campaign.start.most_words = READ_AT_START
         begin_with_given(campaign, draft.given, f"{DATA_FILE} as it came")
 
 
