@@ -332,12 +332,12 @@ def _begin(folder: Path, draft: Draft, learner: Learner | None, watcher: Watcher
     run = Run(folder, config, Run(folder, here).parts)
     run.pin()
     with closing(Campaign(config, folder, parts=run.parts, learner=learner, watcher=watcher)) as campaign:
-        campaign.start.most_words = READ_AT_START
         begin_with_given(campaign, draft.given, f"{DATA_FILE} as it came")
 
 
 def begin_with_given(campaign: Campaign, items: IntArray, source: str) -> None:
     """Begin a campaign and record the labels that came with these items, at no cost."""
+    campaign.start.most_words = READ_AT_START
     campaign.begin()
     given = tuple(
         Annotation(item.id, task, label)
