@@ -76,7 +76,8 @@ class Case:
         return mine, other
 
 
-GROUPS = ("allocation", "compute", "corpus", "laws", "learner", "oracle", "scores", "selection")  # a module each
+# A module each.
+GROUPS = ("allocation", "compute", "corpus", "laws", "learner", "oracle", "scores", "selection", "tables")
 
 
 def bench_case(

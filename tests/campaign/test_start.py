@@ -10,7 +10,7 @@ from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import fallback_notice, strategy_in_use
 from bursar.campaign.config import parse_config
 from bursar.campaign.decisions import RoundSelection
-from bursar.campaign.start import CANDIDATES, covering_start, start_candidates
+from bursar.campaign.start import CANDIDATES, FEWEST_CANDIDATES, covering_start, start_candidates
 from bursar.campaign.unit_space import UnitSpace
 from bursar.errors import ConfigError
 from bursar.learners import make_learner
@@ -150,3 +150,15 @@ def test_what_auto_is_compared_with_has_its_own_start():
     config = config_of(strategy={"name": "AUTO", "start": "cover"})
     assert config.arm("RANDOM").strategy.make().start == "random"
     assert config.arm("AUTO").strategy.make().start == "cover"
+
+
+def test_where_people_wait_a_start_reads_no_more_words_than_it_may(tmp_path):
+    campaign = Campaign(config_of(), tmp_path)
+    start, pool = campaign.start, campaign.parts.pool
+    assert start._most_candidates(pool) == CANDIDATES  # nobody waits
+    mean = campaign.corpus.reading[pool].mean()
+    start.most_words = int(700 * mean)
+    assert start._most_candidates(pool) in (699, 700)
+    start.most_words = 10
+    assert start._most_candidates(pool) == FEWEST_CANDIDATES
+    campaign.close()

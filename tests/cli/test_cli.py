@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
+from bursar.cli import app
 from bursar.learners import LEARNERS
 from tests.same import differences
 from tests.tiny import WordCounts
@@ -79,6 +82,22 @@ def test_every_command_has_help(bursar, command):
     code, out, _ = bursar(*command, "--help")
     assert code == 0
     assert "Usage" in out
+
+
+def _commands(command, path=()):
+    yield path, command
+    for name, part in getattr(command, "commands", {}).items():
+        yield from _commands(part, (*path, name))
+
+
+def test_help_shows_what_is_in_brackets_and_no_type_of_flags(bursar):
+    for path, command in _commands(get_command(app)):
+        code, out, _ = bursar(*path, "--help")
+        assert (code, "<bool" in out) == (0, False), path
+        shown = " ".join(out.replace("│", " ").split())
+        texts = [command.help or "", *(getattr(param, "help", None) or "" for param in command.params)]
+        for part in {part for text in texts for part in re.findall(r"\[[^\]]+\]", text)} - {"[bold]", "[/bold]"}:
+            assert part in shown, (path, part)
 
 
 def test_the_version_is_printed(bursar):

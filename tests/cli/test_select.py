@@ -319,3 +319,9 @@ def test_two_hundred_thousand_items_take_seconds(select_json, tmp_path, suffix):
     assert time.process_time() - started < 10
     assert found["optimal"]
     assert 499_999 < found["cost"] <= 500_000.5
+
+
+@pytest.mark.parametrize("budget", ["0", "0.0"])
+def test_a_budget_of_nothing_is_refused(bursar, budget):
+    code, _, err = bursar("scores.csv", "--budget", budget)
+    assert (code, f"--budget {budget} buys nothing" in err) == (2, True)

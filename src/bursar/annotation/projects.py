@@ -40,6 +40,7 @@ from bursar.tasks import KINDS, Task, make_task
 DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
 BEFORE = -1  # the round of labels that came with the corpus
 UNIT = 0.0001
+READ_AT_START = 60_000  # words that the encoder reads before the first item: some fifteen seconds
 # Seconds per item and per counted unit: guesses until annotators are timed.
 READING = (1.0, 0.25)
 FEWEST_HELD_OUT = 40  # labelled items; if there are fewer, none are held out
@@ -336,6 +337,7 @@ def _begin(folder: Path, draft: Draft, learner: Learner | None, watcher: Watcher
 
 def begin_with_given(campaign: Campaign, items: IntArray, source: str) -> None:
     """Begin a campaign and record the labels that came with these items, at no cost."""
+    campaign.start.most_words = READ_AT_START
     campaign.begin()
     given = tuple(
         Annotation(item.id, task, label)

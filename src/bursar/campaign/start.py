@@ -26,6 +26,7 @@ from bursar.selection import Candidates, ItemFeatures, PoolFeatures, make_strate
 from bursar.tasks import Prices
 
 CANDIDATES = 5_000  # items that a covering start chooses from: a random sample of a larger pool
+FEWEST_CANDIDATES = 500  # however long the texts are
 
 
 class Start:
@@ -35,6 +36,7 @@ class Start:
         self.config, self.pool, self.pricing, self.typical_price = config, pool, pricing, typical_price
         self.corpus = pricing.corpus
         count = config.budget.seed_items + config.budget.dev_items
+        self.most_words: int | None = None  # that a covering start may read, where people wait for it
         self.drawn: IntArray = rng(config.seed, "seed items").choice(self.corpus.by_id(pool), count, replace=False)
         self.dev = self.drawn[config.budget.seed_items :]  # set aside as development items
 
@@ -47,7 +49,7 @@ class Start:
         covers = terms.strategy.start == "cover" and self.corpus.texts is not None and len(free) > count
         if not covers or not (learner := models.untrained()).pretrained:
             return self.selection(0, self.drawn, terms, spent)
-        free = start_candidates(self.corpus.by_id(free), seed)
+        free = start_candidates(self.corpus.by_id(free), seed, self._most_candidates(free))
         by_item = self.config.budget.counts == "items"
         chosen = covering_start(
             learner,
@@ -61,6 +63,13 @@ class Start:
             progress=lambda what, done: watcher.stage(0, what, done),
         )
         return self.selection(0, np.concatenate([chosen, self.dev]), terms, spent, START)
+
+    def _most_candidates(self, free: IntArray) -> int:
+        """How many items to choose from: fewer if the texts are long and people wait."""
+        if self.most_words is None:
+            return CANDIDATES
+        affordable = int(self.most_words / max(float(self.corpus.reading[free].mean()), 1.0))
+        return min(CANDIDATES, max(FEWEST_CANDIDATES, affordable))
 
     def more(self, round: int, free: IntArray, terms: RoundSettings, spent: int) -> RoundSelection | None:
         """More random items, if too few were answered to train a model; ``None`` if none are left or affordable."""
@@ -91,11 +100,11 @@ class Start:
         return RoundSelection(round=round, items=tuple(selected))
 
 
-def start_candidates(items: IntArray, seed: int) -> IntArray:
+def start_candidates(items: IntArray, seed: int, most: int = CANDIDATES) -> IntArray:
     """The items that a covering start chooses from: all of a pool, or a random sample of a large one."""
-    if len(items) <= CANDIDATES:
+    if len(items) <= most:
         return items
-    return np.sort(rng(seed, "start candidates").choice(items, CANDIDATES, replace=False))
+    return np.sort(rng(seed, "start candidates").choice(items, most, replace=False))
 
 
 def covering_start(

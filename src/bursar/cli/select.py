@@ -174,7 +174,7 @@ def select(
     """
     recipe, money = how.strategy(), parse_number("--budget", budget, whole=in_items)
     if not money:
-        raise ConfigError("--budget 0 buys nothing", fix="give an amount above 0, in the units of the costs")
+        raise ConfigError(f"--budget {budget} buys nothing", fix="give an amount above 0, in the units of the costs")
     limits.check(recipe)
 
     from bursar.selection.scores import CostUnits, check_target, csv_text, read_scores, selection_table, write_selection
