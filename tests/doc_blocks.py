@@ -86,8 +86,10 @@ rows = [
 """,
     "docs/guides/predict.md": """
 from bursar.learners import make_learner
+from bursar.predictions import ModelDescription, export_model
 learner = make_learner("probe", corpus.schema, {})
 learner.fit(corpus.split("train"))
+export_model(learner, Path("review-model"), ModelDescription("reviews", "probe"))
 """,
     "docs/guides/policies.md": SHORT_TRAININGS + 'Path("logs").mkdir()\n',
     "docs/guides/allocation.md": 'Path("tasks.toml").write_text(TABLE)\n',

@@ -24,10 +24,10 @@ def slices_of(rng, sizes=(20,) * 6):
 
 def test_audit_scores_have_intervals_around_them():
     rows = audit_scores(slices_of(np.random.default_rng(1)), TASK)
-    assert [row["round"] for row in rows] == list(range(6))
+    assert [row.round for row in rows] == list(range(6))
     for row in rows:
-        scores = row["scores"]["intent"]
-        assert scores["low"] <= scores["score"] <= scores["high"]
+        scores = row.scores["intent"]
+        assert scores.low <= scores.score <= scores.high
 
 
 def test_the_reserve_is_a_random_part_of_the_pool_whatever_its_order():

@@ -98,6 +98,11 @@ def test_labelled_data_is_downloaded_with_the_errors_to_expect(served, tab):
     with tab.expect_download(timeout=120_000) as spans:
         tab.click("#labelled button")
     assert spans.value.suggested_filename == "Small-project-labelled.conll.zip"
+    tab.reload()
+    tab.locator("#labelled-found li", has_text="slots: all").wait_for()
+    with tab.expect_download() as again:
+        tab.click("#labelled-found a")
+    assert again.value.path().read_bytes() == spans.value.path().read_bytes()
 
 
 def test_a_file_of_answers_is_brought_in_once_and_a_wrong_one_leaves_nothing(served, tab, tmp_path):

@@ -70,7 +70,7 @@ class LabelledData:
         self._process: WorkerProcess | None = None
         self._closed = False
         self._published_at = 0.0
-        self._folder = tempfile.TemporaryDirectory(prefix="bursar-labelled-")
+        self._folder = tempfile.TemporaryDirectory(prefix="bursar-labelled-", ignore_cleanup_errors=True)
 
     def start(self, options: LabellingOptions) -> Labelling:
         """Start, unless the same request is already running."""

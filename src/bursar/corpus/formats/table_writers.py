@@ -59,15 +59,13 @@ def _write_excel(columns: Columns, path: Path) -> None:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("items")
     sheet.freeze_panes = "A2"
-    for at, (name, cells) in enumerate(columns.items(), start=1):
-        longest = max((len(str(cell)) for cell in cells[:1000] if cell is not None), default=0)
-        sheet.column_dimensions[get_column_letter(at)].width = min(max(len(name), longest) + 2, 80)
-    if columns:
-        sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{rows + 1}"
     names = []
-    for name in columns:
+    for at, (name, cells) in enumerate(columns.items(), start=1):
+        sheet.column_dimensions[get_column_letter(at)].width = _width(name, cells)
         names.append(WriteOnlyCell(sheet, name))
         names[-1].font = Font(bold=True)
+    if columns:
+        sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{rows + 1}"
     sheet.append(names)
 
     def checked(row: int, name: str, cell: Any) -> Any:
@@ -89,10 +87,20 @@ def _write_excel(columns: Columns, path: Path) -> None:
             return cell.isoformat()  # Excel has no time zones
         return cell
 
-    for row, cells in enumerate(zip(*columns.values(), strict=True), start=2):
-        sheet.append([checked(row, name, cell) for name, cell in zip(columns, cells, strict=True)])
+    try:
+        for row, cells in enumerate(zip(*columns.values(), strict=True), start=2):
+            sheet.append([checked(row, name, cell) for name, cell in zip(columns, cells, strict=True)])
+    except DataError:
+        sheet.close()  # else openpyxl complains when the sheet is forgotten
+        raise
     with replacing_bytes(path) as file:
         book.save(file)
+
+
+def _width(name: str, cells: Sequence[Any]) -> int:
+    """The width of a column: that of its longest text, within limits."""
+    longest = max((len(str(cell)) for cell in cells[:1000] if cell is not None), default=0)
+    return min(max(len(name), longest) + 2, 80)
 
 
 def _write_parquet(columns: Columns, path: Path) -> None:

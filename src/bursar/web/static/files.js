@@ -3,7 +3,7 @@
 import { Api, Refused, SignedOut, Unreachable } from "./annotate/api.js";
 import { count, el } from "./annotate/dom.js";
 import { errorText, showNotice } from "./format.js";
-import { labelledData } from "./labelled.js";
+import { fileOf, labelledData } from "./labelled.js";
 
 const api = new Api();
 const notice = document.getElementById("notice");
@@ -64,8 +64,9 @@ onSubmit(document.getElementById("export"), async (asked) => {
 const labelled = labelledData(api, document.getElementById("labelled"));
 
 onSubmit(document.getElementById("labelled"), async () => {
-  const { job, result } = await labelled();
-  el("a", { href: `/api/predictions/${job}/file`, download: result.file }).click();
+  const job = await labelled();
+  const { result } = job;
+  el("a", { href: fileOf(job), download: result.file }).click();
   say(`Downloaded ${result.file}: ${count(result.items, "item")}.`);
 });
 

@@ -30,27 +30,33 @@ function ladder(task, steps) {
   return el("details", {}, el("summary", {}, `${task}: other thresholds`), el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)));
 }
 
-function shown({ model, accepted, thresholds }) {
+/** Where the file of a finished job is. */
+export const fileOf = ({ job }) => `/api/predictions/${job}/file`;
+
+function shown(job) {
+  const { file, model, accepted, thresholds } = job.result;
   const lines = accepted.map(({ words }) => el("li", {}, words));
   const ladders = Object.entries(thresholds).map(([task, steps]) => ladder(task, steps));
-  return [el("p", {}, `Labels by ${model}, where people gave none:`), el("ul", {}, ...lines), ...ladders.filter(Boolean)];
+  return [
+    el("p", {}, `Labels by ${model}, where people gave none:`),
+    el("ul", {}, ...lines),
+    ...ladders.filter(Boolean),
+    el("p", {}, el("a", { href: fileOf(job), download: file }, `Download ${file} again`)),
+  ];
 }
 
 /** Prepare the form. Returns a function that asks for the file and resolves to the finished job. */
 export function labelledData(api, form) {
   const [progress, found, lose] = ["progress", "found", "lose"].map((name) => form.querySelector(`#labelled-${name}`));
   const tables = form.querySelector("optgroup");
-  const follow = () => {
+  const offerLosses = () => {
     lose.hidden = tables.contains(form.elements.format.selectedOptions[0]);
   };
-  form.elements.format.addEventListener("change", follow);
-  follow();
+  form.elements.format.addEventListener("change", offerLosses);
+  offerLosses();
 
-  return async () => {
-    const asked = wanted(form);
-    found.hidden = true;
-    await api.me(); // a fresh token: the page may have been open for days
-    let job = await api.call("POST", "/predictions", asked);
+  /** Wait for a job and show its result. */
+  async function follow(job) {
     progress.hidden = false;
     try {
       while (!job.done) {
@@ -63,8 +69,20 @@ export function labelledData(api, form) {
       progress.hidden = true;
     }
     if (job.wrong) throw new Refused(400, job.wrong);
-    found.replaceChildren(...shown(job.result));
+    found.replaceChildren(...shown(job));
     found.hidden = false;
     return job;
+  }
+
+  api
+    .call("GET", "/predictions") // of another visit
+    .then(({ predictions }) => predictions && !predictions.wrong && follow(predictions))
+    .catch(() => {}); // the form works without it
+
+  return async () => {
+    const asked = wanted(form);
+    found.hidden = true;
+    await api.me(); // a fresh token: the page may have been open for days
+    return follow(await api.call("POST", "/predictions", asked));
   };
 }
