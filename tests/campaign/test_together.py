@@ -257,7 +257,7 @@ def test_together_is_the_campaign_s_own_way_of_sharing_unless_that_is_none(monke
         items=60,
     )
     with pytest.raises(InterruptedError):
-        module._trained(subject, way, 0, tmp_path, None, lambda what, done: None)
+        module._trained(subject, way, 0, tmp_path, lambda what, done: None)
     assert seen[0].options.get("sharing", "shared") == trained
     assert (seen[0].policy is None) == (trained == "single")
 
