@@ -80,7 +80,7 @@ def test_a_run_without_its_ledger_is_left_as_it_is(tmp_path):
 
 
 def test_prices_are_what_labels_of_the_seed_items_cost(measured):
-    problem, items = measured.problem(500), measured.material.annotated
+    problem, items = measured.problem(500), measured.inputs.annotated
     reading = items.words.astype(float)
     assert problem.prices[0] == int(np.ceil((reading + 3).mean()))  # a word a unit, three for an intent
     assert max(problem.prices) < problem.joint < sum(problem.prices)
@@ -95,7 +95,7 @@ def test_a_split_keeps_to_the_campaigns_limits_and_money(measured):
 
 def test_limits_of_a_round_count_once_for_every_round(measured):
     config = parse_config({**CAMPAIGN, "budget": {**CAMPAIGN["budget"], "rounds": 3}})
-    longer = replace(measured, material=replace(measured.material, config=config))
+    longer = replace(measured, inputs=replace(measured.inputs, config=config))
     assert measured.problem(700).most[1] == 30
     assert longer.problem(700).most[1] == 90
 
