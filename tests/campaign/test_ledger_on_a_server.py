@@ -32,7 +32,7 @@ def test_a_run_on_a_server_has_the_ledgers_of_one_in_files_and_can_be_taken_up_f
     place = place_for_ledger("postgresql")
     on_server = {"url": place.server.url(GUARDED, schema=place.schema)}
     runs = [Run(tmp_path / "files", small()), Run(tmp_path / "server", small(ledger=on_server))]
-    results = [run_campaign(run) for run in runs]
+    results = [run_campaign(run).to_json() for run in runs]
     assert results[1].pop("config").pop("ledger") == on_server
     results[0].pop("config")
     assert json.dumps(results[0]) == json.dumps(results[1])
@@ -94,7 +94,7 @@ def test_where_the_ledger_is_changes_no_digest():
         ({"url": ["postgresql://name:hidden@host/db"]}, 'for instance ledger.url = "postgresql://'),
         ("postgresql://name:hidden@host/db", 'for instance ledger = {"url": "postgresql://'),
         ({}, "ledger.url: Field required"),
-        ({"uri": "postgresql://name:hidden@host/db", "url": URL}, "use url"),
+        ({"uri": "postgresql://name:hidden@host/db", "url": URL}, "Use url"),
     ],
 )
 def test_a_wrong_address_is_refused_with_the_key_and_without_the_password(section, said):

@@ -167,7 +167,7 @@ def test_people_are_added_listed_given_passwords_and_removed(bursar, project, mo
     [
         (("add", "Anna"), "the name 'Anna' is taken"),
         (("add", "a/b"), "is not a valid name"),
-        (("add", "Max", "--role", "king"), "unknown role"),
+        (("add", "Max", "--role", "king"), "--role king: unknown value"),
         (("remove", "Anna"), "only lead"),
         (("remove", "Nobody"), "no account"),
         (("password", "Nobody"), "no account"),
