@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bursar.annotation.active_learner import ActiveLearner
     from bursar.campaign import Campaign, CampaignConfig, GoldAnnotator, Run, load_config, run_campaign
+    from bursar.comparison import Simulation, simulate
     from bursar.corpus import Corpus, CorpusBuilder, read, spans, write
     from bursar.errors import BursarError
     from bursar.learners import Learner, make_learner
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "annotation.active_learner": ["ActiveLearner"],
     "campaign": ["Campaign", "CampaignConfig", "GoldAnnotator", "Run", "load_config", "run_campaign"],
+    "comparison": ["Simulation", "simulate"],
     "corpus": ["Corpus", "CorpusBuilder", "read", "spans", "write"],
     "errors": ["BursarError"],
     "learners": ["Learner", "make_learner"],
@@ -61,6 +63,7 @@ __all__ = [
     "Predictions",
     "Run",
     "Selection",
+    "Simulation",
     "Strategy",
     "Submission",
     "Task",
@@ -73,6 +76,7 @@ __all__ = [
     "make_strategy",
     "read",
     "run_campaign",
+    "simulate",
     "spans",
     "write",
     "write_report",

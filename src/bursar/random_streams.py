@@ -62,6 +62,8 @@ STREAMS = {
     "start candidates": Stream(23),
     "audit intervals": Stream(None),
     "savings interval": Stream(None),
+    # simulated comparisons: bursar.comparison
+    "simulated test items": Stream(139),
     # annotation projects: bursar.annotation
     "held-out items": Stream(19),
     # task policies: bursar.curriculum

@@ -1,7 +1,7 @@
 """What a study may say of its scores: tests, win percentages, areas, savings. Arrays in, numbers for JSON out."""
 
-from experiments.studies.statistics.money import areas, regret, saved, saved_interval
-from experiments.studies.statistics.paired import PairedTest, compare_all, holm, paired_test, spread
+from bursar.comparison.money import areas, regret, saved, saved_interval
+from bursar.comparison.paired import PairedTest, compare_all, holm, paired_test, spread
 from experiments.studies.statistics.tables import agreement_with, table4, wins
 from experiments.studies.statistics.trust import r_squared
 

@@ -66,7 +66,7 @@ class ActiveLearner:
     >>> learner.spent, learner.ended
     (30, 'the budget is spent')
     >>> learner.predict_proba(corpus)["intent"].dense().shape  # (passes, items, labels)
-    (1, 200, 18)
+    (1, 200, 36)
     """
 
     def __init__(

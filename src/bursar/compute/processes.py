@@ -11,14 +11,16 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from types import ModuleType
 from typing import Any, Literal
 
 from bursar.compute.engine import Ended, Unit, Work, WorkerPool, attempt, pack, picklable_error
@@ -38,12 +40,17 @@ def thread_settings(threads: int) -> dict[str, str]:
 
 
 class Processes:
-    """Processes of this machine: by default, one per core."""
+    """Processes of this machine: by default, one per core.
 
-    def __init__(self, workers: int | None = None) -> None:
+    Without ``own_main``, workers do not import the program that starts them: it may be a script without a guard, or a
+    notebook. Work must then not be defined in it.
+    """
+
+    def __init__(self, workers: int | None = None, *, own_main: bool = True) -> None:
         if workers is not None and workers < 1:
             raise ConfigError(f"{workers} processes are too few", fix="use at least one")
         self.workers = workers or cores()
+        self._own_main = own_main
         self._idle: list[_Worker] = []
         self._kept = False
 
@@ -58,7 +65,7 @@ class Processes:
     @contextmanager
     def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
         """Use the processes; busy ones are killed at the end, idle ones stopped unless the engine is entered."""
-        pool = _Pool(on_report, self.workers, self._idle)
+        pool = _Pool(on_report, self.workers, self._idle, self._own_main)
         try:
             yield pool
         finally:
@@ -76,8 +83,11 @@ class Processes:
 
 
 class _Pool:
-    def __init__(self, on_report: Callable[[int, Any], None], workers: int, idle: list[_Worker]) -> None:
+    def __init__(
+        self, on_report: Callable[[int, Any], None], workers: int, idle: list[_Worker], own_main: bool = True
+    ) -> None:
         self.on_report = on_report
+        self.own_main = own_main
         self.workers = workers
         self.idle = idle
         self.busy: list[_Worker] = []
@@ -97,7 +107,8 @@ class _Pool:
                 break
             worker.kill()  # it died while idle
         else:
-            worker = _Worker(max(1, cores() // self.workers))
+            with nullcontext() if self.own_main else _another_main():
+                worker = _Worker(max(1, cores() // self.workers))
             worker.take(number, *sent)  # if it is dead already, ``next`` notices
         self.busy.append(worker)
 
@@ -189,6 +200,17 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _another_main() -> Iterator[None]:
+    """An empty module in place of the program, so that a process started meanwhile does not import it."""
+    own = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = own
 
 
 @contextmanager

@@ -41,8 +41,8 @@ def choose_learner(given: Any, tasks: Mapping[str, Task], images: bool = False) 
     >>> choose_learner("probe", {}).settings
     {'name': 'probe'}
     >>> from sklearn.naive_bayes import MultinomialNB
-    >>> choose_learner(MultinomialNB(alpha=0.5), {}).settings["features"]
-    'words'
+    >>> choose_learner(MultinomialNB(), {}).settings["name"]
+    'scikit'
     """
     if given is None:
         return ChosenLearner({"name": usual_learner(tasks, images)})

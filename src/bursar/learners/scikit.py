@@ -329,7 +329,7 @@ def takes_texts(estimator: Any) -> bool:
 
 
 def _refuse_without_probabilities(estimator: Any, tasks: Mapping[str, Task]) -> None:
-    if all(isinstance(task, Regression) for task in tasks.values()):
+    if is_regressor(estimator) or all(isinstance(task, Regression) for task in tasks.values()):
         return
     raise LearnerError(
         f"{type(estimator).__name__} has no predict_proba, and without probabilities there is no confidence",

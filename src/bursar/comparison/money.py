@@ -12,8 +12,8 @@ import numpy as np
 from scipy import special
 
 from bursar.campaign.curves import Curve, area, money_for, rising
+from bursar.comparison.paired import cluster_means
 from bursar.ragged import FloatArray
-from experiments.studies.statistics.paired import cluster_means
 
 DRAWS = 2000
 
