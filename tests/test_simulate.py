@@ -130,7 +130,7 @@ import bursar, numpy as np
 
 class Own:  # defined in a script without a guard, so other processes cannot import it
     def fit(self, texts, labels):
-        self.label = max(set(labels), key=labels.count)
+        self.label = max(sorted(set(labels)), key=labels.count)
     def predict_proba(self, texts):
         return [{self.label: 1.0}] * len(texts)
 

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from bursar.learners import Learner, make_learner
     from bursar.learners.classifiers import from_transformers
     from bursar.learners.function import from_function
-    from bursar.ledger import Annotation, Ledger, Submission
     from bursar.predictions import Predictions, load_model
     from bursar.report import write_report
     from bursar.selection import Candidates, Selection, Strategy, make_strategy
     from bursar.simulation import assistant_corpus
-    from bursar.tasks import Beliefs, CostModel, Task
+    from bursar.tasks import Beliefs, Task
 
 # Where public names live. Nothing is imported before it is asked for: ``import bursar`` is quick.
 _NAMES = {
@@ -37,18 +36,16 @@ _NAMES = {
     "learners": ["Learner", "make_learner"],
     "learners.classifiers": ["from_transformers"],
     "learners.function": ["from_function"],
-    "ledger": ["Annotation", "Ledger", "Submission"],
     "predictions": ["Predictions", "load_model"],
     "report": ["write_report"],
     "selection": ["Candidates", "Selection", "Strategy", "make_strategy"],
     "simulation": ["assistant_corpus"],
-    "tasks": ["Beliefs", "CostModel", "Task"],
+    "tasks": ["Beliefs", "Task"],
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
     "ActiveLearner",
-    "Annotation",
     "Beliefs",
     "BursarError",
     "Campaign",
@@ -56,16 +53,13 @@ __all__ = [
     "Candidates",
     "Corpus",
     "CorpusBuilder",
-    "CostModel",
     "GoldAnnotator",
     "Learner",
-    "Ledger",
     "Predictions",
     "Run",
     "Selection",
     "Simulation",
     "Strategy",
-    "Submission",
     "Task",
     "assistant_corpus",
     "from_function",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bursar.annotation.active_settings import LoopWishes, draft_of, same_contents
-from bursar.annotation.predicted import Predicted, predicted
+from bursar.annotation.labelled import evidence_of, who_gave
 from bursar.annotation.projects import Draft, begin_with_given, create_project
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import fallback_notice
@@ -28,8 +28,9 @@ from bursar.corpus.corpus import Item
 from bursar.errors import ConfigError, LabelError
 from bursar.learners import Learner
 from bursar.learners.chosen import ChosenLearner, choose_learner
-from bursar.learners.learner import Scores
+from bursar.learners.learner import Scores, no_progress
 from bursar.ledger import Skip
+from bursar.predictions import Predictions
 from bursar.selection import Strategy
 from bursar.selection.strategy import Choose
 from bursar.tasks import AnyBeliefs
@@ -116,7 +117,7 @@ class ActiveLearner:
                 "and another name whenever it changes",
             )
         if not (folder / CONFIG_FILE).exists():
-            create_project(folder, draft, self._model)
+            create_project(folder, draft, learner=self._model)
         run = Run.open(folder)
         if changed := differences(run.config.model_dump(mode="json"), draft.config.model_dump(mode="json")):
             raise ConfigError(
@@ -135,7 +136,7 @@ class ActiveLearner:
         round = self._campaign.ask()
         return [] if round is None else [self._asked(want) for want in round.items]
 
-    def tell(self, labels: Mapping[str, Any], annotator: str = "python") -> None:
+    def tell(self, labels: Mapping[str, Any], annotator: str = "annotator") -> None:
         """Give labels by item id: those of all tasks that were asked for, ``{"u1": {"intent": "alarm"}}``.
 
         If only one task was asked for, its label alone will do: ``{"u1": "alarm"}``. All labels are checked before the
@@ -143,7 +144,7 @@ class ActiveLearner:
         """
         self._campaign.tell({id: self._by_task(id, given) for id, given in labels.items()}, annotator)
 
-    def skip(self, ids: Iterable[str], reason: str = "skipped", annotator: str = "python") -> None:
+    def skip(self, ids: Iterable[str], reason: str = "skipped", annotator: str = "annotator") -> None:
         """Leave items of the open batch unlabelled; they cost nothing and are not asked for again."""
         pending = {want.id: want for want in self._campaign.state.open()}
         wanted = [ids] if isinstance(ids, str) else list(ids)
@@ -176,9 +177,15 @@ class ActiveLearner:
         self._fitted()
         return self
 
-    def predict(self, items: Corpus | None = None) -> Predicted:
-        """The labels of all items, of the own corpus by default: those that are known, and the model's for the rest."""
-        return predicted(self._fitted(), self._with_known(self._items(items)))
+    def predict(self, items: Corpus | None = None) -> Predictions:
+        """The labels of all items, of the own corpus by default: those that were told, and the model's for the rest.
+
+        ``.to_frame()`` is a pandas DataFrame with how sure the model is, ``.write("labelled.xlsx")`` a file.
+        """
+        learner, campaign = self._fitted(), self._campaign
+        people, dev = who_gave(campaign.ledger), campaign.known().dev
+        measured = evidence_of(campaign.ledger, campaign.parts, dev, learner, no_progress)
+        return Predictions.of(learner, self._with_known(self._items(items)), people=people, held_out=measured)
 
     def predict_proba(self, items: Corpus | None = None) -> dict[str, AnyBeliefs]:
         """The probabilities of all labels, by task; of the own corpus by default."""
@@ -189,8 +196,8 @@ class ActiveLearner:
         return self._fitted().evaluate(items)
 
     def _fitted(self) -> Learner:
-        campaign = self._campaign
-        return campaign.models.fitted(campaign.known().annotated, campaign.known().dev, lambda what, done: None)[0]
+        campaign, known = self._campaign, self._campaign.known()
+        return campaign.models.fitted(known.annotated, known.dev, no_progress)[0]
 
     def _with_known(self, items: Corpus) -> Corpus:
         """The items with the labels that were told or came with the corpus, and no others."""

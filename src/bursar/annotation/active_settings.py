@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.annotation.projects import DATA_FILE, HELD_OUT, UNIT, Draft
+from bursar.annotation.projects import DATA_FILE, HELD_OUT, UNIT, Draft, FullCost
 from bursar.campaign.budget_plan import plan_loop
 from bursar.campaign.checks import check_served
 from bursar.campaign.config import parse_config
@@ -50,7 +50,8 @@ def draft_of(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> 
     corpus = in_parts(corpus)
     config = parse_config(_table(corpus, wishes, learner), "ActiveLearner")
     check_served(config)
-    return Draft(corpus, config)
+    price = typical_price(corpus, config.costs.model_dump()) if wishes.prices else 0.0
+    return Draft(corpus, config, FullCost(len(corpus.in_split("train")), price))
 
 
 def in_parts(corpus: Corpus) -> Corpus:

@@ -114,7 +114,7 @@ def newest_model(campaign: Campaign, progress: Progress = no_progress) -> Newest
         items = len(known.annotated)
         labels = {name: int(column.present.sum()) for name, column in known.annotated.labels.items()}
     parts, dev = campaign.parts, known.dev
-    evidence = _evidence(campaign.ledger, parts, dev, learner, progress)
+    evidence = evidence_of(campaign.ledger, parts, dev, learner, progress)
     return NewestModel(learner, record.round, items, labels, dict(record.test), evidence)
 
 
@@ -134,7 +134,7 @@ def _trained_again(campaign: Campaign, models: Models, progress: Progress) -> Le
         lock.release()
 
 
-def _evidence(
+def evidence_of(
     ledger: Ledger, parts: DataSplits, dev: Corpus | None, learner: Learner, progress: Progress
 ) -> dict[str, HeldOut]:
     """What errors are counted on, by task: test items, else audit items, else development items."""
@@ -168,7 +168,7 @@ def known_labels(parts: DataSplits, ledger: Ledger, pool: str) -> tuple[Corpus, 
         rows = Ragged.concatenate([own.rows, theirs.rows, empty]).take(source)
         present = np.concatenate([own.present, theirs.present, [False]])[source]
         labels[name] = Labels(present, rows)
-    return replace(_without_split(corpus, CAME_WITH_DATA, pool), labels=labels), _who(ledger)
+    return replace(_without_split(corpus, CAME_WITH_DATA, pool), labels=labels), who_gave(ledger)
 
 
 def _without_split(corpus: Corpus, split: str, into: str) -> Corpus:
@@ -181,7 +181,7 @@ def _without_split(corpus: Corpus, split: str, into: str) -> Corpus:
     return replace(corpus, splits=tuple(kept), split_codes=back[codes[corpus.split_codes]])
 
 
-def _who(ledger: Ledger) -> dict[tuple[str, str], str]:
+def who_gave(ledger: Ledger) -> dict[tuple[str, str], str]:
     """Who gave the current label of each item and task."""
     entries = []
     for answer in ledger.answers():

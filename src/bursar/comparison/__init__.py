@@ -1,6 +1,6 @@
 """Compare strategies on a labelled corpus over several seeds, before money is spent."""
 
-from bursar.comparison.simulate import simulate
+from bursar.comparison.runner import simulate
 from bursar.comparison.simulation import Simulation
 
 __all__ = ["Simulation", "simulate"]

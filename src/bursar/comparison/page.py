@@ -157,8 +157,8 @@ def difference_table(simulation: Simulation) -> Table:
 def _cells(found: Difference, scale: Scale) -> tuple[str, str, str]:
     def show(value: float) -> str:
         if found.measure == SAVED:
-            return percent(value)
-        return f"{100 * value:+.1f}" if scale.percent else f"{value:+.3f}"
+            return percent(value).replace("-", "−")
+        return (f"{100 * value:+.1f} points" if scale.percent else f"{value:+.3f}").replace("-", "−")
 
     known = found.low is not None and found.high is not None
     between = f"{show(found.low or 0.0)} to {show(found.high or 0.0)}" if known else "one seed only"

@@ -232,8 +232,8 @@ class Simulation:
         return Difference(name, other, shown, measure, gap, test["low"], test["high"], test["p"], p, test["n"])
 
     def _saved(self, name: str, other: str) -> Difference:
-        curves = [[self.curve(arm, seed) for seed in self.seeds] for arm in (name, other)]
-        found = saved_interval(*curves)
+        mine, theirs = ([self.curve(arm, seed) for seed in self.seeds] for arm in (name, other))
+        found = saved_interval(mine, theirs)
         shown = MEAN if len(self.tasks) > 1 else self.tasks[0]
         low, high = found["low"], found["high"]
         return Difference(name, other, shown, SAVED, found["saved"], low, high, None, None, found["n"])
@@ -250,4 +250,5 @@ def _grid(spent: Sequence[FloatArray]) -> FloatArray:
     if all(len(one) == len(spent[0]) and np.allclose(one, spent[0]) for one in spent):
         return spent[0]
     low, high = max(float(one[0]) for one in spent), min(float(one[-1]) for one in spent)
-    return np.linspace(low, max(low, high), POINTS)
+    grid: FloatArray = np.linspace(low, max(low, high), POINTS, dtype=np.float64)
+    return grid

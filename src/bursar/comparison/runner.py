@@ -135,7 +135,7 @@ def _names(strategies: Sequence[str | Strategy | Choose]) -> list[str]:
 
 
 def _seeds(seeds: Iterable[int]) -> list[int]:
-    found = [seeds] if isinstance(seeds, int) else list(seeds)
+    found = list(seeds)
     if not found or len(set(found)) < len(found) or any(not isinstance(seed, int) or seed < 0 for seed in found):
         raise ConfigError(f"seeds = {found!r:.100}", fix="give different whole numbers from 0, such as range(5)")
     return found
