@@ -8,10 +8,12 @@ import sys
 import bursar
 
 
-def test_every_public_name_is_there_with_a_docstring():
+def test_every_public_name_is_there_with_an_example_that_runs():
+    """The examples run with the other doctests (``make test``)."""
     assert set(bursar.__all__) == set(bursar._HOMES)
-    for name in bursar.__all__:
-        assert getattr(bursar, name).__doc__, name
+    assert 25 <= len(bursar.__all__) <= 30
+    without = [name for name in bursar.__all__ if ">>> " not in (getattr(bursar, name).__doc__ or "")]
+    assert without == []
 
 
 def test_importing_bursar_is_quick_and_brings_no_torch():
@@ -28,7 +30,7 @@ def test_importing_bursar_is_quick_and_brings_no_torch():
         key=lambda out: float(out.split()[0]),
     )
     took, heavy = found.split(maxsplit=1)
-    assert float(took) < 0.5
+    assert float(took) < 0.3
     assert heavy.strip() == "[]"
 
 

@@ -15,7 +15,14 @@ FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errn
 
 
 class BursarError(Exception):
-    """Base class: a message for the user, and a fix. The command line exits with code 2."""
+    """Base class: a message for the user, and a fix. The command line exits with code 2.
+
+    >>> try:
+    ...     raise BursarError("the budget is 0", fix="give a positive number")
+    ... except BursarError as wrong:
+    ...     print(wrong.message, "/", wrong.fix)
+    the budget is 0 / give a positive number
+    """
 
     def __init__(self, message: str, *, fix: str | None = None) -> None:
         self.message = message

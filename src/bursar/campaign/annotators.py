@@ -21,7 +21,13 @@ class Annotator(Protocol):
 
 @dataclass
 class GoldAnnotator:
-    """Answers with the labels of a corpus."""
+    """Answers with the labels of a corpus.
+
+    >>> from bursar.simulation import assistant_corpus
+    >>> corpus = assistant_corpus(20, seed=1)
+    >>> GoldAnnotator(corpus).annotate(corpus[0].id, ["intent"]) == {"intent": corpus[0].labels["intent"]}
+    True
+    """
 
     corpus: Corpus
     name = "gold"

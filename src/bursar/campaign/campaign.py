@@ -50,6 +50,17 @@ class Campaign:
     share a ``learner`` with its cache of frozen layers. ``lock=False`` is for a worker of the process that holds the
     folder's lock. ``trust`` allows saved models that could run code. ``engine`` scores large pools without changing a
     result; enter it first to keep its workers for all rounds.
+
+    >>> import tempfile
+    >>> from bursar.campaign.config import parse_config
+    >>> budget = {"seed_items": 10, "per_round": 100.0, "rounds": 1}
+    >>> learner = {"name": "scikit", "estimator": "naive-bayes"}
+    >>> settings = {"tasks": ["intent"], "corpus": {"items": 200}, "strategy": {"name": "MT-AVG"}}
+    >>> config = parse_config(settings | {"budget": budget, "learner": learner})
+    >>> campaign = Campaign(config, Path(tempfile.mkdtemp()))
+    >>> len(campaign.ask().items)
+    10
+    >>> campaign.close()
     """
 
     def __init__(

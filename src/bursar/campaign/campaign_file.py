@@ -21,6 +21,12 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> CampaignConfig
     """A campaign from its TOML file, with relative paths taken from the file's folder.
 
     ``changes`` set keys of the file to other values, such as ``learner.steps=300``.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "spring.toml"
+    >>> _ = file.write_text('tasks = ["intent", "slots"]')
+    >>> load_config(file).name
+    'spring'
     """
     path = Path(path)
     raw = _read(path)

@@ -30,7 +30,12 @@ CONFIG_FILE = "campaign.json"  # in a run's folder: the settings that it was sta
 
 
 class CampaignConfig(Section):
-    """A whole campaign."""
+    """A whole campaign: every table of its file, with defaults.
+
+    >>> config = CampaignConfig(tasks=["intent"], budget={"per_round": 200.0, "rounds": 3})
+    >>> config.budget.seed_items, config.strategy.name
+    (50, 'AUTO')
+    """
 
     name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")  # default: name of the file
     seed: int = Field(default=0, ge=0)  # of everything that is random

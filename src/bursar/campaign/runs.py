@@ -37,6 +37,11 @@ class Run:
     """A folder with the ledgers and models of a campaign and of the strategies that it is compared with.
 
     ``trust`` allows loading models that could run code.
+
+    >>> import tempfile
+    >>> run = Run(Path(tempfile.mkdtemp()), parse_config({"tasks": ["intent"], "corpus": {"items": 200}}))
+    >>> run.arms, len(run.parts.test) > 0
+    (['AUTO'], True)
     """
 
     def __init__(
@@ -215,6 +220,14 @@ def run_campaign(
     With an ``engine``, its workers score the pool and arms run one after the other; enter it first to keep its workers
     for the whole run. If the campaign has an oracle section, the search for the best order follows, reported to
     ``progress`` and ``callback``; if there is nothing to compare, the result says why.
+
+    >>> import tempfile
+    >>> small = {"corpus": {"items": 200}, "learner": {"name": "scikit"}, "strategy": {"name": "MT-AVG"}}
+    >>> budget = {"seed_items": 20, "per_round": 100.0, "rounds": 1}
+    >>> config = parse_config({"tasks": ["intent"], "audit": {"share": 0.0}, "budget": budget} | small)
+    >>> run = Run(Path(tempfile.mkdtemp()), config)
+    >>> len(run_campaign(run).main.rounds)
+    2
     """
     check_arms(run.config, run.parts.corpus)
     if run.config.oracle is not None:

@@ -207,7 +207,7 @@ def source_of(given: Any) -> str | None:
     code = getattr(function, "__code__", None)
     try:
         text = inspect.getsource(function)
-    except (OSError, TypeError):
+    except Exception:  # the file may be gone, or hold other text by now
         text = "" if code is None else f"{code.co_code.hex()} {code.co_consts!r}"
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest() if text else None
 

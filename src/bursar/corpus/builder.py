@@ -57,6 +57,12 @@ class CorpusBuilder:
 
     A schema maps task names to descriptions such as ``{"kind": "tagging", "labels": [...]}``. Listed labels are the
     only ones allowed; if none are listed, labels are collected as they come.
+
+    >>> builder = CorpusBuilder({"intent": {"kind": "classification", "labels": ["alarm", "music"]}})
+    >>> builder.add("u1", text="wake me at seven", labels={"intent": "alarm"})
+    >>> builder.add("u2", split="test", text="play some jazz")
+    >>> builder.build().split_counts()
+    {'train': 1, 'test': 1}
     """
 
     def __init__(self, schema: Mapping[str, Mapping[str, Any] | Task] | None = None) -> None:

@@ -85,6 +85,14 @@ class Learner(ABC):
 
     The same *set* of annotated items, development items and seed give the same predictions, in whatever order the items
     are.
+
+    >>> from bursar.simulation import assistant_corpus
+    >>> corpus = assistant_corpus(80, seed=1).with_tasks(["intent"])
+    >>> learner = make_learner("scikit", corpus.schema)
+    >>> isinstance(learner, Learner), learner.fit(corpus.take(np.arange(60))).items
+    (True, 60)
+    >>> learner.confidence(corpus.take(np.arange(60, 80))).shape  # (items, tasks)
+    (20, 1)
     """
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
@@ -343,7 +351,13 @@ LEARNERS: Registry[Callable[..., Learner]] = Registry("learner", "bursar.learner
 
 
 def make_learner(name: str, tasks: Mapping[str, Task], options: Options | None = None) -> Learner:
-    """Create a learner by name; unknown options are errors."""
+    """Create a learner by name; unknown options are errors.
+
+    >>> from bursar.tasks import Classification
+    >>> intent = Classification("intent", ("alarm", "music"))
+    >>> make_learner("scikit", {"intent": intent}, {"estimator": "naive-bayes"}).name
+    'scikit'
+    """
     try:
         return LEARNERS[name](tasks, **dict(options or {}))
     except TypeError as wrong:

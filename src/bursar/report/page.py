@@ -42,7 +42,18 @@ MOST_COLUMNS = 6  # of tiles
 
 
 def write_report(run: Run, path: Path | None = None) -> Path:
-    """Write the report of a run, by default into its folder."""
+    """Write the report of a run, by default into its folder.
+
+    >>> import tempfile
+    >>> from bursar.campaign import run_campaign
+    >>> from bursar.campaign.config import parse_config
+    >>> small = {"corpus": {"items": 200}, "learner": {"name": "scikit"}, "strategy": {"name": "MT-AVG"}}
+    >>> config = parse_config({"tasks": ["intent"], "budget": {"seed_items": 20, "rounds": 0}} | small)
+    >>> run = Run(Path(tempfile.mkdtemp()), config)
+    >>> _ = run_campaign(run)
+    >>> write_report(run).name
+    'report.html'
+    """
     page = render(run.result(), run.parts.corpus, current_together(run))
     return write_page(page, path or run.folder / REPORT_FILE)
 

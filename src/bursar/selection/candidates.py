@@ -22,6 +22,11 @@ class Candidates:
     ``open`` marks the labels that may still be bought, ``limits`` are constraints besides the budget, and ``features``
     holds what only some strategies use. A strategy must treat the pool as a set. It receives the pool sorted by id, so
     breaking ties by position breaks them by id.
+
+    >>> prices = Prices(("intent",), reading=np.array([5, 7]), own=np.array([[3], [3]]))
+    >>> pool = Candidates(["u1", "u2"], confidence=np.array([[0.9], [0.2]]), prices=prices)
+    >>> len(pool), pool.tasks, pool.prices.joint().tolist()
+    (2, ('intent',), [8, 10])
     """
 
     ids: Sequence[str]
@@ -119,7 +124,14 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The chosen items, best first, each with the tasks to annotate and their cost."""
+    """The chosen items, best first, each with the tasks to annotate and their cost.
+
+    >>> prices = Prices(("intent",), reading=np.array([5, 7]), own=np.array([[3], [3]]))
+    >>> pool = Candidates(["u1", "u2"], confidence=np.array([[0.9], [0.2]]), prices=prices)
+    >>> chosen = Selection.joint(pool, np.array([1]))
+    >>> chosen.items.tolist(), chosen.tasks.tolist(), chosen.total
+    ([1], [[True]], 10)
+    """
 
     items: IntArray  # (chosen,) positions in the pool
     tasks: BoolArray  # (chosen, tasks)

@@ -96,7 +96,15 @@ def _takes(format: Format, options: Iterable[str]) -> bool:
 
 
 def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None:
-    """Write a corpus to a file or folder in a format."""
+    """Write a corpus to a file or folder in a format.
+
+    >>> import tempfile
+    >>> from bursar.simulation import assistant_corpus
+    >>> file = Path(tempfile.mkdtemp()) / "requests.jsonl"
+    >>> write(assistant_corpus(20, seed=1), file, "jsonl")
+    >>> len(read(file))
+    20
+    """
     chosen = FORMATS[format]
     _check_options(chosen.name, chosen.write, options)
     chosen.write(corpus, Path(path), **options)
