@@ -77,7 +77,7 @@ def test_a_campaign_label_by_label_buys_every_label_once_and_some_items_in_part(
 def test_a_campaign_covers_by_the_scores_of_another_strategy_without_outliers(tmp_path):
     rounds, certificates = bought(config_of({"name": "probe"}, strategy={"name": "MT-AVG+COVER+GUARD"}), tmp_path)
     assert len(rounds) == 3
-    assert all(0 < found["objective"] <= found["bound"] for found in certificates)
+    assert all(0 < found.objective <= found.bound for found in certificates)
 
 
 def test_a_campaign_that_was_stopped_covers_the_same(tmp_path):
@@ -103,7 +103,7 @@ def test_doubts_that_add_up_need_no_vectors(tmp_path):
     config = config_of({"name": "scikit"}, strategy={"name": "MT-SUM+BLP_AL"})
     rounds, certificates = bought(config, tmp_path)
     assert len(rounds) == 3
-    assert all(found["optimal"] and found["objective"] > 0 for found in certificates)
+    assert all(found.optimal and found.objective > 0 for found in certificates)
 
 
 # -- where units lie -------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_a_reliability_diagram_is_drawn_with_a_point_a_bin_and_says_what_it_show
     assert tab.locator("[data-chart^=reliability]").count() == 2
     diagram = tab.locator("[data-chart=reliability-0] .plot")
     assert (diagram.locator(".dot").count(), diagram.locator(".bar").count()) == (2, 2)
-    assert "Said 0.30, was 0.50 right: 40 items" in diagram.get_attribute("aria-label")
+    assert "Confidence 0.30, accuracy 0.50: 40 items" in diagram.get_attribute("aria-label")
 
 
 def test_the_next_rounds_are_drawn_with_their_band_and_said_in_words(show):
@@ -100,7 +100,7 @@ def test_the_next_rounds_are_drawn_with_their_band_and_said_in_words(show):
     assert scores.locator(".band").count() == 1
     assert scores.locator(".dot").count() == 5
     assert agreement.locator(".dot").count() == 2 * 4  # of two tasks
-    assert "two rounds from now" in scores.get_attribute("aria-label")
+    assert "in two rounds" in scores.get_attribute("aria-label")
     assert found.errors == []
 
 
