@@ -20,10 +20,10 @@ def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
         read(tmp_path / "train.txt")
 
 
-def test_a_file_of_prose_fits_no_format_and_the_error_names_them(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("It was a dark night.\n\nThe wind blew.\n")
+def test_a_file_of_prose_with_an_unknown_name_fits_no_format_and_the_error_names_them(tmp_path: Path) -> None:
+    (tmp_path / "train.prose").write_text("It was a dark night.\n\nThe wind blew.\n")
     with pytest.raises(DataError, match=r"no known format.*conllu"):
-        read(tmp_path / "train.txt")
+        read(tmp_path / "train.prose")
 
 
 def test_a_file_that_is_no_text_is_refused_with_its_line(tmp_path: Path) -> None:
