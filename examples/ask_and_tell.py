@@ -1,20 +1,11 @@
-"""Annotate in your own program: Bursar asks for items, you tell their labels. Interrupted, it goes on where it was."""
-
-from pathlib import Path
+"""Annotate in your own program: Bursar asks, you tell the labels. Started again, it goes on where it stopped."""
 
 import bursar
 
-corpus = bursar.assistant_corpus(300)
-config = bursar.CampaignConfig(
-    tasks=["intent"],
-    corpus={"items": 300},
-    budget={"seed_items": 20, "per_round": 100, "rounds": 2},
-    learner={"name": "probe"},
-    costs={"pricing": "predicted"},  # nobody knows the labels yet
-)
-campaign = bursar.Campaign(config, Path("runs/ask-and-tell"))
+corpus = bursar.assistant_corpus(400).with_tasks(["intent"])
 annotator = bursar.GoldAnnotator(corpus)  # in place of a person
-while batch := campaign.ask():
-    for item in batch.items:
-        campaign.tell({item.id: annotator.annotate(item.id, item.tasks)})  # on disk when this returns
-print(campaign.ended)
+with bursar.ActiveLearner(corpus.unlabelled(), budget=60, batch_size=20, folder="requests") as learner:
+    while batch := learner.ask():
+        for item in batch:
+            learner.tell({item.id: annotator.annotate(item.id, item.tasks)})  # on disk when this returns
+    print(learner.ended, learner.evaluate(corpus.split("test"))["intent"])

@@ -1,21 +1,19 @@
-"""From a spreadsheet with any columns to a corpus, and from there to other formats."""
-
-from pathlib import Path
+"""From a spreadsheet with any columns to a label in every row."""
 
 import pandas as pd
 
 import bursar
 
-pd.DataFrame(
-    {
-        "Ticket": [101, 102, 103],
-        "Body": ["where is my order", "refund me please", "the red shoes broke"],
-        "Topic": ["order", "refund", None],
-    }
-).to_excel("messages.xlsx", index=False)
+corpus = bursar.assistant_corpus(300, seed=3)
+answers = {str(ticket): item.group for ticket, item in enumerate(corpus, start=1000)}  # in place of a person
+rows = {"Ticket": list(answers), "Body": [item.text for item in corpus]}
+pd.DataFrame(rows).to_excel("messages.xlsx", index=False)
 
-corpus = bursar.read("messages.xlsx", text="Body", id="Ticket", labels={"topic": "Topic"})
-for item in corpus:
-    print(item.id, item.text, item.labels, item.metadata)
-print(*corpus.notes, sep="\n")
-bursar.write(corpus, Path("messages.jsonl"), "jsonl")
+messages = bursar.read("messages.xlsx", text="Body", id="Ticket", tasks={"topic": sorted(set(answers.values()))})
+print(*messages.notes, sep="\n")
+learner = bursar.ActiveLearner(messages, budget=60, batch_size=20)
+while batch := learner.ask():
+    learner.tell({item.id: answers[item.id] for item in batch})
+labelled = learner.predict().to_frame()  # the label of each row, how sure the model is, and by whom
+labelled.to_csv("labelled.csv", index=False)
+print(labelled["topic by"].value_counts().to_dict())

@@ -70,14 +70,6 @@ of = NeuralSettings.of
 NeuralSettings.of = lambda options: of({"layers": 1} | options | {"steps": min(options.get("steps", 12), 40)})
 """
 SETUPS = {  # what a page takes for granted: names, files, and trainings that are too long for a test
-    "README.md": """
-corpus = bursar.assistant_corpus(200, seed=1)
-Path("campaign.toml").write_text(
-    'tasks = ["intent", "slots"]\\ncorpus = { items = 200 }\\ncosts = { pricing = "predicted" }\\n'
-    'budget = { seed_items = 20, per_round = 100, rounds = 1 }\\nlearner = { name = "probe" }\\n'
-)
-my_annotators = bursar.GoldAnnotator(bursar.assistant_corpus(200)).annotate
-""",
     "docs/guides/python.md": """
 import matplotlib
 matplotlib.use("Agg")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,10 @@ def _shown(output: Mapping[str, Any]) -> Iterator[str]:
     if "image/png" in data:
         yield f'<img alt="output" src="data:image/png;base64,{"".join(data["image/png"]).strip()}">'
     elif "text/html" in data:
-        lines = "".join(data["text/html"]).split("\n")
-        yield "\n".join(line for line in lines if line.strip())  # a blank line would end the HTML
+        html = re.sub(
+            r'<style.*?</style>| border="1" class="dataframe"', "", "".join(data["text/html"]), flags=re.DOTALL
+        )
+        yield "\n".join(line for line in html.split("\n") if line.strip())  # a blank line would end the HTML
     elif "text/plain" in data:
         yield _plain(data["text/plain"])
 
