@@ -214,6 +214,10 @@ MISSING = {
     "datasets": ("datasets", "import bursar; bursar.read('no/where', 'huggingface')"),
     "ray": ("cluster", "from bursar.compute import make_engine; make_engine('ray')"),
     "label_studio_sdk": ("label-studio", "import bursar.web.labelstudio.client"),
+    "matplotlib": (
+        "plots",
+        "from bursar.comparison.simulation import Simulation; Simulation((), {}, 'items').plot()",
+    ),
     "pyoperon": ("laws", "from tests.test_package import search_formula; search_formula('operon')"),
     "gplearn": ("laws", "from tests.test_package import search_formula; search_formula('gplearn')"),
 }
