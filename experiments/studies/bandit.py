@@ -25,6 +25,7 @@ from bursar.ragged import FloatArray
 from experiments.studies.arms import Place
 from experiments.studies.bandit_environment import Bandits, Play, play
 from experiments.studies.bandit_findings import analyse
+from experiments.studies.exact_policies import best_policy
 from experiments.studies.study import STUDIES, Study
 
 STEPS = 2000
@@ -141,12 +142,16 @@ class Recipe:
 
     def improved(self, logs: Sequence[Sequence[StepLog]], entropy: float, solver: str) -> FloatArray:
         """The learned shares of every run: (runs, arms). By the paper's 20 rounds of 64 candidates, or exactly."""
-        how: dict[str, Any] = {"reward": self.reward, "estimator": self.estimator, "solver": solver}
-        found = [
-            improve(known, entropy=entropy, search=CmaEs(iterations=20, seed=run), **how).policy
-            for run, known in enumerate(logs)
-        ]
-        return np.array([[policy.describe()["weights"][arm] for arm in self.bandits.arms] for policy in found])
+        found: list[dict[str, float]] = []
+        for run, known in enumerate(logs):
+            if solver == "exact":
+                best, _ = best_policy(known, entropy, self.estimator, self.reward)
+                found.append(dict(zip(known[0].tasks, best.tolist(), strict=True)))
+            else:
+                search = CmaEs(iterations=20, seed=run)
+                learned = improve(known, entropy=entropy, search=search, reward=self.reward, estimator=self.estimator)
+                found.append(learned.policy.describe()["weights"])
+        return np.array([[shares[arm] for arm in self.bandits.arms] for shares in found])
 
     def dynamic(
         self, played: Play, entropies: Sequence[float | None], together: bool = False

@@ -26,7 +26,7 @@ from bursar.curriculum.logs import StepLog
 from bursar.curriculum.policy import Course
 from bursar.errors import ConfigError, DataError
 from experiments.studies.bandit_environment import draw
-from tests.curriculum.exact import best_policy, best_ratio
+from experiments.studies.exact_policies import best_policy, best_ratio
 
 seeds = st.integers(0, 10**6)
 few = settings(max_examples=12, deadline=None)
