@@ -41,8 +41,7 @@ def shipped(monkeypatch, tmp_path_factory):
 
 @pytest.fixture
 def packaged(shipped):
-    planted = planted_laws()
-    for name, law in {**planted.joint, "single": planted.single}.items():
+    for name, law in planted_laws().named().items():
         law.save(shipped / f"{name}.json")
 
 

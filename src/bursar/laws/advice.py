@@ -35,10 +35,13 @@ class Laws:
         joint = {name: Law.packaged(name, folder) for name in JOINT if name in ("balanced", *packaged_laws(folder))}
         return cls(joint, single)
 
+    def named(self) -> dict[str, Law]:
+        """All laws by the name of their table."""
+        return {**self.joint, "single": self.single}
+
     def about(self) -> dict[str, Any]:
         """The formula and the origin of each law."""
-        named = {**self.joint, "single": self.single}
-        return {name: {"text": law.formula.text, "about": dict(law.about)} for name, law in named.items()}
+        return {name: {"text": law.formula.text, "about": dict(law.about)} for name, law in self.named().items()}
 
 
 def advise(known: Corpus, units: Mapping[str, int], laws: Laws, *, seed: int = 0) -> dict[str, Any]:
