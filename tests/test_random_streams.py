@@ -47,6 +47,7 @@ WORDS = [
     ("audit intervals", (), [5]),
     ("savings interval", (), [5]),
     ("held-out items", (), [5, 19]),
+    ("simulated test items", (), [5, 139]),
     ("reward reservoir", (), [5, 23]),
     ("related items", (), [5, 101]),
     ("related labels", (8,), [5, 97, 8]),
