@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from bursar.compute import ResultStore, run_units
+from bursar.compute import ResultStore, address, run_units
 from bursar.corpus import Labels
 from bursar.laws import forms, regression
 from bursar.ragged import Ragged
@@ -157,7 +157,7 @@ def planted_runs(tmp_path_factory):
         units, store = grid("small"), ResultStore(folder / "results")
         for unit in units:
             if unit["kind"] != "fit":
-                store.add(observe, unit, planted(unit))
+                store.put(address(observe, unit), unit, planted(unit))
         results = run_units(partial(observe, place=Place(folder, folder)), units, store=store)
     return [{"unit": unit, "result": result} for unit, result in zip(units, results, strict=True)]
 
