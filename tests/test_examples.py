@@ -14,7 +14,7 @@ SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 SAYS = {  # a part of what each prints
     "ask_and_tell.py": "the budget is spent",
     "compare_strategies.py": "Report: runs/compare/report.html",
-    "own_spreadsheet.py": "{'model': 240, 'given': 60}",
+    "own_spreadsheet.py": "{'model': 240, 'person annotator': 60}",
     "own_strategy.py": "LONG-AND-UNSURE+BLP_AL",
     "select_with_own_scores.py": "1000 True",
     "split_budget.py": "largest loss if one estimate is wrong",

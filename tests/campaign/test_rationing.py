@@ -318,7 +318,7 @@ def test_labels_that_all_seem_to_harm_are_split_as_if_they_did_not_and_the_ledge
         ({"allocation": {"informer": "lookahed"}}, "no informer 'lookahed'. Fix: did you mean 'lookahead'"),
         ({"allocation": {"rater": "law-of-nature"}}, "there is no rater"),
         ({"allocation": {"rater_settings": {"points": 4}}}, "rater_settings is set without a rater"),
-        ({"allocation": {"share": 4}}, "allocation.share is no key. Fix: did you mean audit.share? Use informer"),
+        ({"allocation": {"share": 4}}, "allocation.share is no key. Fix: did you mean audit.share. Use informer"),
         ({"allocation": {"informer": 4}}, "allocation.informer = 4"),
         ({"strategy": {"name": "EQB-DJS"}}, "EQB-DJS cannot keep to limits"),
         ({"strategy": {"name": "MT-PAR"}}, "MT-PAR cannot keep to limits"),
