@@ -33,7 +33,7 @@ def first_items(affordable: float, pool: int, seed_items: int | None = None, dev
 
 
 def usual_rounds(items: int) -> int:
-    """The number of rounds in which to label so many items: about 40 in each, in at most ten rounds.
+    """The number of rounds for labelling a number of items: about 40 in each, in at most ten rounds.
 
     >>> usual_rounds(10), usual_rounds(100), usual_rounds(5000)
     (1, 2, 10)

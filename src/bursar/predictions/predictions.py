@@ -21,8 +21,8 @@ from bursar.predictions.cells import table_of
 from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
 from bursar.uncertainty import confidence_of
 
-NOBODY, BELOW, MODEL, GIVEN = "", "below threshold", "model", "given"
-FIRST = (NOBODY, BELOW, MODEL, GIVEN)  # the makers of labels that are not people
+UNLABELLED, BELOW, MODEL, GIVEN = "", "below threshold", "model", "given"
+FIRST = (UNLABELLED, BELOW, MODEL, GIVEN)  # the makers of labels that are not people
 FLAT = (".csv", ".tsv", ".xlsx", ".xlsm")  # tables whose cells are read by people
 
 
