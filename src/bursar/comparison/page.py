@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from importlib.resources import files
 
-import bursar.comparison
 from bursar.comparison.simulation import SAVED, Difference, MeanCurve, Simulation
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
-from bursar.report.page import fill, write_page
+from bursar.report.page import fill
 from bursar.report.tables import Table
 from bursar.report.wording import Scale, arm_name, counted, listed, metric_name, number, percent, sentence
-
-TEMPLATE = Path(bursar.comparison.__file__).with_name("simulation.html")
-
-
-def write_simulation(simulation: Simulation, path: Path) -> Path:
-    """Write the page of a simulation."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return write_page(render_simulation(simulation), path)
 
 
 def render_simulation(simulation: Simulation) -> str:
     """The HTML page. Equal simulations give equal pages."""
     names, seeds = [arm_name(name) for name in simulation.strategies], len(simulation.seeds)
     return fill(
-        TEMPLATE,
+        files("bursar.comparison") / "simulation.html",
         ["page.css"],
         simulation_charts(simulation),
         title=sentence(" against ".join(names) if len(names) == 2 else listed(names)),

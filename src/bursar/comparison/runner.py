@@ -14,8 +14,8 @@ from bursar.annotation.active_settings import prices_table, typical_price
 from bursar.annotation.projects import UNIT
 from bursar.campaign.budget_plan import plan_loop
 from bursar.campaign.checks import check_served, fallback_notice
-from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.comparison.cells import SPLITS, Material, Parcel, forget, run_cell, source_of, split, unit_of
+from bursar.campaign.config import parse_config
+from bursar.comparison.cells import DEV, POOL, TEST, Material, Parcel, forget, run_cell, source_of, split, unit_of
 from bursar.comparison.simulation import Cell, Round, Simulation
 from bursar.compute import THIS_PROCESS, Engine, Processes, ResultStore, Unit, UnitObserver, cores, run_units
 from bursar.corpus import Corpus
@@ -29,25 +29,23 @@ LEAST_BATCH = 5  # items
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What all campaigns of a simulation have in common."""
+class Wishes:
+    """What all campaigns of a simulation are asked to spend; ``None`` for a default."""
 
-    learner: Mapping[str, Any]
-    costs: Mapping[str, Any]
-    budget: Mapping[str, Any]
+    budget: float | None
+    batch_size: int | None
+    seed_items: int | None
+    prices: Mapping[str, Any]
+    currency: str
 
-    def config(self, strategy: str, seed: int) -> CampaignConfig:
-        """The campaign of one strategy and seed."""
-        table = {
-            "seed": seed,
-            "corpus": {"source": "simulation", "dev": "dev", "test": "test"},
-            "costs": dict(self.costs),
-            "budget": dict(self.budget),
-            "strategy": {"name": strategy},
-            "learner": dict(self.learner),
-            "audit": {"share": 0.0, "shadow": False},
-        }
-        return parse_config(table, "simulate")
+
+@dataclass(frozen=True)
+class Running:
+    """Where and how campaigns run; ``None`` for a default."""
+
+    workers: int | None
+    folder: Path | None
+    progress: bool | None
 
 
 def simulate(
@@ -92,8 +90,13 @@ def simulate(
     material = Material(corpus, learner, tuple(strategies))
     chosen = material.chosen
     pool = split(corpus, test, seeds[0])
-    plan = _plan(pool, chosen.settings, prices, currency, (budget, batch_size, seed_items))
-    configs = {(name, seed): plan.config(name, seed) for name in names for seed in seeds}
+    table = _campaign(pool, Wishes(budget, batch_size, seed_items, prices or {}, currency))
+    table["learner"] = chosen.settings
+    configs = {
+        (name, seed): parse_config(table | {"seed": seed, "strategy": {"name": name}}, "simulate")
+        for name in names
+        for seed in seeds
+    }
     for name in names:
         check_served(configs[name, seeds[0]])
     if folder is not None and chosen.unnamed is not None:
@@ -101,7 +104,6 @@ def simulate(
             f"learner: the {chosen.unnamed} is an object that cannot be described in {folder}",
             fix="leave folder out; or give it a name, as in bursar.from_function(f, name='my model 1')",
         )
-    notices = [notice for name in names if (notice := fallback_notice(configs[name, seeds[0]]))]
     digest = corpus.digest()
     sources = {name: source_of(given) for name, given in zip(names, strategies, strict=True)}
     function = source_of(learner.get("function") if isinstance(learner, Mapping) else learner)
@@ -109,20 +111,22 @@ def simulate(
         unit_of(config, digest, test, {"strategy": sources[name], "learner": function})
         for (name, _), config in configs.items()
     ]
-    found = _run(material, units, list(configs), workers, folder, progress)
+    running = Running(workers, None if folder is None else Path(folder), progress)
     cells = [
         Cell(name, seed, tuple(Round(**part) for part in result["rounds"]))
-        for (name, seed), result in zip(configs, found, strict=True)
+        for (name, seed), result in zip(configs, _run(material, units, running), strict=True)
     ]
+    total, counts = table["budget"]["total"], table["budget"]["counts"]
     about = {
         "learner": chosen.settings["name"],
-        "budget": f"{plan.budget['total']:g} {'items' if plan.budget['counts'] == 'items' else currency or 'of money'}",
-        "seed items": str(plan.budget["seed_items"]),
+        "budget": f"{total:g} {'items' if counts == 'items' else currency or 'of money'}",
+        "seed items": str(table["budget"]["seed_items"]),
         "items": ", ".join(f"{count:,} {part}" for part, count in pool.split_counts().items() if count),
         "seeds": ", ".join(map(str, seeds)),
     }
+    notices = tuple(notice for name in names if (notice := fallback_notice(configs[name, seeds[0]])))
     metrics = {name: task.metric for name, task in corpus.schema.items()}
-    return Simulation(tuple(cells), metrics, str(plan.budget["counts"]), currency, tuple(notices), about)
+    return Simulation(tuple(cells), metrics, str(counts), currency, notices, about)
 
 
 def _names(strategies: Sequence[str | Strategy | Choose]) -> list[str]:
@@ -141,62 +145,53 @@ def _seeds(seeds: Iterable[int]) -> list[int]:
     return found
 
 
-def _plan(
-    corpus: Corpus,
-    learner: Mapping[str, Any],
-    prices: Mapping[str, Any] | None,
-    currency: str,
-    sizes: tuple[float | None, int | None, int | None],
-) -> Plan:
-    """The prices and the budget; ``sizes`` are the budget, the batch size and the number of seed items."""
-    budget, batch_size, seed_items = sizes
+def _campaign(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
+    """What all campaigns have in common: the splits, the prices and the budget."""
     costs: dict[str, Any] = {}
     price = None
-    if prices:
-        costs = {"unit": UNIT, "currency": currency} | prices_table(corpus, prices)
+    if wishes.prices:
+        costs = {"unit": UNIT, "currency": wishes.currency} | prices_table(corpus, wishes.prices)
         price = typical_price(corpus, costs)
-    pool = len(corpus.in_split(SPLITS[0]))
+    pool, budget, batch_size = len(corpus.in_split(POOL)), wishes.budget, wishes.batch_size
     if budget is None:
         items = max(2, min(MOST_ITEMS, pool // 2))
         budget = items if price is None else round(items * price, 2)
     if batch_size is None:
         batch_size = max(LEAST_BATCH, round(budget / (price or 1.0) / BATCHES))
-    planned = plan_loop(budget, price, pool, batch_size=batch_size, seed_items=seed_items)
-    return Plan(learner, costs, planned.budget)
+    return {
+        "corpus": {"source": "simulation", "dev": DEV, "test": TEST},
+        "costs": costs,
+        "budget": plan_loop(budget, price, pool, batch_size=batch_size, seed_items=wishes.seed_items).budget,
+        "audit": {"share": 0.0, "shadow": False},
+    }
 
 
 # -- running -----------------------------------------------------------------------------------------------------------
-def _run(
-    material: Material,
-    units: list[dict[str, Any]],
-    names: list[tuple[str, int]],
-    workers: int | None,
-    folder: str | Path | None,
-    progress: bool | None,
-) -> list[Any]:
+def _run(material: Material, units: list[dict[str, Any]], how: Running) -> list[Any]:
     """Run all campaigns, those that are not stored, and return their curves in order."""
-    if workers is not None and workers < 1:
-        raise ConfigError(f"workers = {workers}", fix="use at least one")
-    count = min(workers or cores(), len(units))
+    if how.workers is not None and how.workers < 1:
+        raise ConfigError(f"workers = {how.workers}", fix="use at least one")
+    count = min(how.workers or cores(), len(units))
     engine: Engine = THIS_PROCESS if count == 1 else Processes(count, own_main=False)
     parcel = Parcel.of(material, elsewhere=count > 1)
-    store = None if folder is None else ResultStore(Path(folder) / "results")
-    place = None if folder is None else Path(folder) / "unfinished"
-
-    def filled(unit: Unit) -> Unit:
-        return {**unit, "material": parcel}
-
+    store = None if how.folder is None else ResultStore(how.folder / "results")
+    work = partial(run_cell, place=None if how.folder is None else how.folder / "unfinished")
     try:
-        with _bar(names, progress) as watcher:
+        with _bar(len(units), how.progress) as watcher:
             return run_units(
-                partial(run_cell, place=place), units, engine=engine, store=store, watcher=watcher, fill=filled
+                work,
+                units,
+                engine=engine,
+                store=store,
+                watcher=watcher,
+                fill=lambda unit: {**unit, "material": parcel},
             )
     finally:
         forget()
 
 
 @contextmanager
-def _bar(names: list[tuple[str, int]], wanted: bool | None) -> Iterator[UnitObserver]:
+def _bar(total: int, wanted: bool | None) -> Iterator[UnitObserver]:
     """A progress bar in a terminal or notebook; nothing elsewhere."""
     from rich.console import Console
 
@@ -208,7 +203,7 @@ def _bar(names: list[tuple[str, int]], wanted: bool | None) -> Iterator[UnitObse
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as bar:
-        yield _BarObserver(partial(bar.update, bar.add_task("starting", total=len(names))))
+        yield _BarObserver(partial(bar.update, bar.add_task("starting", total=total)))
 
 
 class _BarObserver(UnitObserver):

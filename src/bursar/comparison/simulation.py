@@ -240,9 +240,10 @@ class Simulation:
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML page: curves with bands, last scores, and paired differences."""
-        from bursar.comparison.page import write_simulation
+        from bursar.comparison.page import render_simulation
+        from bursar.report.page import write_page
 
-        return write_simulation(self, Path(path))
+        return write_page(render_simulation(self), Path(path))
 
 
 def _grid(spent: Sequence[FloatArray]) -> FloatArray:

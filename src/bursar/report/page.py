@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +120,8 @@ def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any]
     )
 
 
-def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart], **values: Any) -> str:
-    """Render a self-contained page from a template of this package, by name, or from another, by path."""
+def fill(template: str | Traversable, styles: Sequence[str], charts: Mapping[str, Chart], **values: Any) -> str:
+    """Render a self-contained page from a template of this package, by name, or from the file of another."""
     environment = _environment()
     script = bundled("static/elements.js", "static/charts.js", "page.js")
     found = (
