@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_served
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.decisions import RoundRecord, RoundSelection
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import Lock
+from bursar.campaign.participants import GoldAnnotator, Observer
 from bursar.campaign.savings import savings_of
 from bursar.campaign.splits import DataSplits, load_parts
 from bursar.compute import ProgressCallback
@@ -244,7 +244,7 @@ def folder_name(arm: Arm) -> str:
 
 
 @dataclass
-class _ProgressTeller:
+class _ProgressTeller(Observer):
     """Passes on how far a campaign is, now and then: a training has more to say than anybody can read."""
 
     tell: ProgressCallback
@@ -254,9 +254,6 @@ class _ProgressTeller:
         if time.monotonic() - self.last >= SPEAK_SECONDS:
             self.last = time.monotonic()
             self.tell((round, what, done))
-
-    def scored(self, record: RoundRecord) -> None:
-        """Told at the end, with everything else."""
 
 
 # -- what came of it --------------------------------------------------------------------------------------------------
@@ -282,7 +279,7 @@ def _curve(campaign: Campaign) -> dict[str, Any]:
                 "certificate": chosen.certificate and chosen.certificate.model_dump(),
             }
         )
-    return {"rounds": rounds, "ended": campaign.ended}
+    return {"rounds": rounds, "ended": campaign.state.ended}
 
 
 def _trust(arm: Arm, campaign: Campaign) -> dict[str, Any]:

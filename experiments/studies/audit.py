@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.decisions import ShadowScores
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.pricing import prices_of
 from bursar.campaign.savings import scored_rounds
 from bursar.campaign.splits import DataSplits, load_parts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import Lock
 from bursar.compute import ResultStore, address
 from experiments.studies.arms import Place
 

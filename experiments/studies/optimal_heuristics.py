@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.campaign.unit_space import UnitDoubts, UnitSpace, units_of
+from bursar.campaign.unit_space import UnitDoubts, UnitSpace
 from bursar.corpus import concatenate
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
@@ -160,7 +160,9 @@ class StrategyBuyer:
         parts, schema = self.problem.parts, self.problem.corpus.schema
         labelled = concatenate([parts["warm"], parts["pool"].take(bought)])
         doubts = {name: UnitDoubts.of(task, beliefs[name]) for name, task in schema.items()}
-        units, known = units_of(self._space, schema, parts["pool"].take(left), labelled, doubts)
+        pool = parts["pool"].take(left)
+        units = {name: self._space.units(pool, doubts[name]) for name in schema}
+        known = {name: self._space.labelled(task, labelled, doubts[name]) for name, task in schema.items()}
         return replace(features, units=units, labelled=replace(features.labelled, units=known))
 
     def batch(self, strategy: Strategy, candidates: Candidates, seed: int) -> IntArray:

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.splits import load_parts
 from bursar.compute import ProgressCallback
 from bursar.learners import Learner, make_learner

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import Lock
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.splits import load_parts
 from bursar.compute import ProgressCallback
 from bursar.curriculum import Policy, improve, learn_dynamic

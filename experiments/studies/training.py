@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import Lock
 from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner

@@ -249,13 +249,13 @@ def test_no_rounds_means_the_seed_alone(make):
 def test_a_round_too_poor_to_buy_anything_ends_the_campaign(make):
     campaign = make(budget={"per_round": 1})
     campaign.run(gold(campaign))
-    assert campaign.rounds_opened == 0
+    assert campaign.state.rounds_opened == 0
 
 
 def test_patience_ends_a_campaign_that_gets_no_better(make):
     campaign = make(budget={"per_round": 15, "rounds": 40, "patience": 2})
     campaign.run(gold(campaign))
-    assert campaign.rounds_opened < 40
+    assert campaign.state.rounds_opened < 40
     scores = [record.dev for record in campaign.ledger.decisions(RoundRecord)]
     assert max(scores[-2:]) <= max(scores[:-2])
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bursar.campaign import unit_space
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.decisions import RoundSelection
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.unit_space import UnitDoubts, UnitSpace
 from bursar.errors import ConfigError
 from bursar.learners import make_learner

@@ -10,9 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from bursar.campaign.annotation_speed import TRUST, Rate, check_unit, non_negative, prices_at, rate_of, usual_rates
 from bursar.campaign.config import parse_config
-from bursar.campaign.pricing import measurements
+from bursar.campaign.pricing import TRUST, Rate, check_unit, measurements, non_negative, prices_at, rate_of, usual_rates
 from bursar.campaign.state import CampaignState
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError

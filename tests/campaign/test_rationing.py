@@ -183,7 +183,7 @@ def test_tasks_with_too_few_labels_to_tell_anything_from_share_the_money(tmp_pat
 
 def test_money_below_the_cheapest_label_ends_the_campaign_and_says_so(tmp_path):
     campaign = run(tmp_path, config(budget={"seed_items": 24, "per_round": 1, "rounds": 2}, audit={"share": 0.0}))
-    assert campaign.ended == "the remaining items are too expensive"
+    assert campaign.state.ended == "the remaining items are too expensive"
     campaign.close()
 
 
@@ -290,7 +290,7 @@ def test_minimums_that_reading_an_item_once_pays_for_are_bought_in_every_round(t
     changes = {"budget": {"seed_items": 24, "per_round": per_round, "rounds": 2}, "audit": {"share": 0.0}}
     chosen = config(strategy={"name": "UDJS+BLP_AL"}, limits=limits, allocation={**GIVEN, "method": method}, **changes)
     campaign = run(tmp_path, chosen)
-    assert campaign.ended == "all rounds are done"
+    assert campaign.state.ended == "all rounds are done"
     for one in (1, 2):
         wanted = campaign.state.wanted(one).values()
         assert all(sum(name in want.tasks for want in wanted) >= 10 for name in ("intent", "slots"))
@@ -350,7 +350,7 @@ def test_what_a_campaign_could_not_measure_is_refused_before_anything_is_bought(
         Campaign(config(**changes), tmp_path).ask()
     if (tmp_path / "ledger.sqlite").exists():
         campaign = Campaign(config(allocation=None), tmp_path)
-        assert campaign.rounds_opened == -1
+        assert campaign.state.rounds_opened == -1
         campaign.close()
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import Slice
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import RoundRecord, ShadowScores
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.savings import (
     LEAST_SHARE,
     PRIOR,

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import fallback_notice, strategy_in_use
 from bursar.campaign.config import parse_config
 from bursar.campaign.decisions import RoundSelection
-from bursar.campaign.start import CANDIDATES, FEWEST_CANDIDATES, covering_start, start_candidates
+from bursar.campaign.participants import GoldAnnotator
+from bursar.campaign.start import CANDIDATES, FEWEST_CANDIDATES, cover_candidates, start_candidates
 from bursar.campaign.unit_space import UnitSpace
 from bursar.errors import ConfigError
 from bursar.learners import make_learner
+from bursar.selection import make_strategy
 from bursar.simulation import assistant_corpus
 from bursar.tasks import CostModel
 
@@ -30,6 +31,12 @@ def config_of(learner="probe", strategy=None, **budget):
             "learner": {"name": learner},
         }
     )
+
+
+def covering(learner, corpus, items, labelled, prices, budget):
+    """The items that a covering start selects."""
+    pool = cover_candidates(corpus, items, labelled, prices, lambda part: learner.embeddings(part.unlabelled()))
+    return items[make_strategy("COVER").select(pool, budget, 0).items]
 
 
 def first_items(config, folder):
@@ -81,7 +88,7 @@ def test_a_covering_start_leaves_less_of_the_pool_uncovered_than_a_random_one():
     counts = {name: part.labels[name].rows.lengths for name in corpus.schema}
     prices = CostModel.of(tasks).price(tasks, part.words, counts)
     learner = make_learner("probe", corpus.schema)
-    chosen = covering_start(learner, corpus, pool, pool[:0], prices, 300, seed=0)
+    chosen = covering(learner, corpus, pool, pool[:0], prices, 300)
     space = UnitSpace(learner.embeddings, part.unlabelled())
 
     def uncovered(items):
@@ -103,11 +110,11 @@ def test_what_is_labelled_already_is_not_covered_again():
     part = corpus.take(pool)
     prices = CostModel.of(tasks).price(tasks, part.words, {})
     learner = make_learner("probe", corpus.schema)
-    first = covering_start(learner, corpus, pool, pool[:0], prices, 60)
+    first = covering(learner, corpus, pool, pool[:0], prices, 60)
     rest = np.setdiff1d(pool, first)
     keep = np.isin(pool, rest)
-    after = covering_start(learner, corpus, rest, first, prices.take(np.flatnonzero(keep)), 60)
-    again = covering_start(learner, corpus, rest, first[:0], prices.take(np.flatnonzero(keep)), 60)
+    after = covering(learner, corpus, rest, first, prices.take(np.flatnonzero(keep)), 60)
+    again = covering(learner, corpus, rest, first[:0], prices.take(np.flatnonzero(keep)), 60)
     assert not np.array_equal(np.sort(after), np.sort(again))
 
 

@@ -71,7 +71,7 @@ def test_a_strategy_that_decides_once_spends_all_rounds_in_the_first(run):
     campaign = run(strategy={"name": "MT-AVG+BLP"}, audit={"share": 0.0})
     assert sorted(bought_by(campaign)) == [0, 1]
     assert 580 < campaign.ledger.spent(round=1) <= 600
-    assert campaign.ended == "all rounds are done"
+    assert campaign.state.ended == "all rounds are done"
 
 
 def test_limits_of_a_round_are_as_many_times_larger_when_one_decision_is_for_all_rounds(run):
@@ -119,7 +119,7 @@ def test_no_round_breaks_a_limit(run):
 
 def test_limits_that_the_money_does_not_reach_end_the_campaign_with_the_reason(run):
     campaign = run(strategy={"name": "MT-AVG+BLP_AL"}, limits={"tasks": {"slots": {"at_least": 90}}})
-    assert "labels of slots" in campaign.ended
+    assert "labels of slots" in campaign.state.ended
     assert sorted(bought_by(campaign)) == [0]
 
 

@@ -8,8 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from bursar.campaign.across_seeds import area_by_seed, mean_curve, mean_interval, paired
-from bursar.campaign.curves import LearningCurve
+from bursar.campaign.curves import LearningCurve, area_by_seed, mean_curve, mean_interval, paired
 from bursar.registry import PLUGINS
 from bursar.selection import STRATEGIES
 

@@ -8,7 +8,7 @@ from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run, run_campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.decisions import RoundPrices, RoundRecord
-from bursar.campaign.demo import demo_config
+from bursar.cli.runs import demo_config
 from tests.web.annotating import Hand, Killable, Served
 
 pytestmark = pytest.mark.browser

@@ -18,7 +18,7 @@ from bursar.allocation.label_value import estimates_of, importance_of
 from bursar.allocation.robust import METHODS
 from bursar.allocation.settings import allocation_settings
 from bursar.campaign.decisions import LabelValue, SplitDecision
-from bursar.campaign.round_plan import round_to
+from bursar.campaign.round_planner import round_to
 from bursar.campaign.sections import TaskLimit
 from bursar.campaign.state import RoundSettings
 from bursar.errors import AllocationError, InfeasibleError

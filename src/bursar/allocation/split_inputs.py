@@ -18,10 +18,10 @@ from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.robust import METHODS
 from bursar.allocation.seeds import taken_apart
 from bursar.allocation.settings import AllocationSection, allocation_settings
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.runs import Run
 from bursar.campaign.sections import TaskLimit
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts

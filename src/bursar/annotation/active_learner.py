@@ -227,9 +227,9 @@ class ActiveLearner:
     @property
     def spent(self) -> float:
         """The items labelled so far, or the money paid for them if there are prices."""
-        if self._campaign.config.budget.counts == "items":
-            return self._campaign.state.items_bought()
-        return float(self._campaign.costs.money(self._campaign.ledger.spent()))
+        spent = self._campaign.state.spent()
+        by_item = self._campaign.config.budget.counts == "items"
+        return spent if by_item else float(self._campaign.terms.costs.money(spent))
 
     @property
     def left(self) -> float:
@@ -242,7 +242,7 @@ class ActiveLearner:
     @property
     def ended(self) -> str | None:
         """Why there is nothing more to ask; ``None`` while there is."""
-        reason = self._campaign.ended
+        reason = self._campaign.state.ended
         return "the budget is spent" if reason == "the money is spent" else reason
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.annotation.projects import DATA_FILE, HELD_OUT, UNIT, Draft, FullCost
-from bursar.campaign.budget_plan import plan_loop
+from bursar.annotation.projects import DATA_FILE, HELD_OUT, UNIT, Draft, FullCost, usual_rounds, usual_seed_items
 from bursar.campaign.checks import check_served
 from bursar.campaign.config import parse_config
 from bursar.campaign.pricing import prices_of
@@ -122,3 +121,48 @@ def typical_price(corpus: Corpus, costs: Mapping[str, Any]) -> float:
     if mean <= 0:
         raise ConfigError("prices: all items are free", fix="name a price, or leave prices out to count items")
     return mean
+
+
+class LoopPlan(NamedTuple):
+    """The plan of a loop: the [budget] table, and the number of rounds that it should take."""
+
+    budget: dict[str, Any]
+    rounds: int
+
+
+def plan_loop(
+    budget: float,
+    price: float | None,
+    pool: int,
+    *,
+    batch_size: int | None = None,
+    seed_items: int | None = None,
+) -> LoopPlan:
+    """Plan a loop that spends a budget: a number of items, or money if an item has a ``price``.
+
+    The first batch is as large as the others if ``batch_size`` is given. There may be more rounds than planned, because
+    skipped items free money for others.
+
+    >>> plan_loop(500, None, 2000).budget
+    {'counts': 'items', 'total': 500.0, 'seed_items': 40, 'per_round': 46.0, 'rounds': 21}
+    >>> plan_loop(50, 0.5, 2000, batch_size=20).budget
+    {'counts': 'money', 'total': 50.0, 'seed_items': 20, 'per_round': 10.0, 'rounds': 9}
+    """
+    for what, value in (("budget", budget), ("batch_size", batch_size), ("seed_items", seed_items)):
+        if value is not None and not 0 < value < 1e12:
+            raise ConfigError(f"{what} = {value!r} is not a positive number", fix=f"for instance {what}=100")
+    if price is None and budget != int(budget):
+        raise ConfigError(f"budget = {budget!r} is not a whole number of items", fix="or give prices=, to count money")
+    each = 1.0 if price is None else price
+    affordable = budget / each
+    usual = batch_size if seed_items is None else seed_items
+    if affordable < 1:
+        raise ConfigError(f"a budget of {budget:g} buys no item, as one costs about {each:.2g}", fix="raise the budget")
+    wanted = usual_seed_items(affordable, pool) if usual is None else min(usual, max(1, pool - 1))
+    seed = min(wanted, int(affordable))
+    most = int(min(affordable - seed, pool - seed))
+    size = batch_size or -(-max(1, most) // usual_rounds(most))
+    rounds = -(-most // size)
+    per_round = float(size) if price is None else round(size * price, 4)
+    table = {"counts": "items" if price is None else "money", "total": float(budget), "seed_items": seed}
+    return LoopPlan(table | {"per_round": per_round, "rounds": 2 * rounds + 1}, max(1, rounds))

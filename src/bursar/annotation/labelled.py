@@ -15,12 +15,12 @@ import numpy as np
 
 from bursar.annotation.round_worker import SUGGESTIONS
 from bursar.annotation.suggestions import left_for
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audited
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import RoundRecord
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import Lock
 from bursar.campaign.models import Models
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.runs import Run
 from bursar.campaign.splits import DataSplits
 from bursar.campaign.state import GIVEN as CAME_WITH_DATA
@@ -96,9 +96,9 @@ def export_project_model(
 
 def newest_model(campaign: Campaign, progress: Progress = no_progress) -> NewestModel:
     """Load the model of the newest trained round, or train it again if it is no longer on disk."""
-    records, round = campaign.ledger.decisions(RoundRecord), campaign.rounds_opened
+    records, round = campaign.ledger.decisions(RoundRecord), campaign.state.rounds_opened
     if not records:
-        waiting = len(campaign.pending(round)) if round >= 0 else 0
+        waiting = len(campaign.state.pending(round))
         raise ConfigError(
             f"{campaign.folder} has no model yet: its first round is not annotated"
             + (f" ({waiting} items are open)" if waiting else ""),

@@ -66,7 +66,7 @@ class LedgerMirror:
         self.skipped += latest and cost is None
         paid = int(cost is not None) if self.by_item else cost or 0
         if want.purpose in SEEDS and self.terms.config.budget.total is None:
-            self.budget += paid - (1 if self.by_item else sum(want.estimate.values()))
+            self.budget += paid - self.campaign_state.price(want)
         self.note(paid)
 
     def note(self, cost: int = 0) -> None:
@@ -99,11 +99,8 @@ class LedgerMirror:
         self.writes += 1
 
     def _count_money(self) -> None:
-        state, ledger = self.campaign_state, self.campaign_state.ledger
-        self.spent = state.items_bought() if self.by_item else ledger.spent()
-        self.budget = state.whole_budget(self.terms)
+        state = self.campaign_state
+        self.spent, self.budget = state.spent(), state.whole_budget(self.terms)
         if self.terms.config.budget.total is None:  # seed items come on top of the rounds' budgets
-            self.budget += state.items_bought(SEEDS) if self.by_item else sum(ledger.spent(purpose=p) for p in SEEDS)
-            for want in self.open.values():
-                if want.purpose in SEEDS:
-                    self.budget += 1 if self.by_item else sum(want.estimate.values())
+            self.budget += state.spent(SEEDS)
+            self.budget += sum(state.price(want) for want in self.open.values() if want.purpose in SEEDS)

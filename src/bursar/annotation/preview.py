@@ -10,8 +10,7 @@ from bursar.annotation.suggestions import Left, left_for, pool_left_for
 from bursar.campaign.advisers import RoundSplit, allocator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import LabelValue, SplitDecision
-from bursar.campaign.round_plan import Known, Offer, certificate_record, round_to, selected_items
-from bursar.campaign.round_planner import asks_the_model
+from bursar.campaign.round_planner import Known, Offer, ScoredItems, asks_the_model, certificate_record, round_to
 from bursar.campaign.setting_changes import changed_config, check_changed_config
 from bursar.campaign.state import RoundSettings
 from bursar.errors import ConfigError, InfeasibleError
@@ -36,7 +35,7 @@ def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dic
         config = changed_config(campaign.config, [*earlier, changes])
         check_changed_config(now.config, config, campaign.corpus)
         then = state.measured(config, now.changes + 1)
-    round = campaign.rounds_opened
+    round = state.rounds_opened
     known = campaign.known()
     left = left_for(folder, round)
     newest = None if known.asked or known.unlabelled_tasks else campaign.models.known(known.annotated, known.dev)
@@ -90,8 +89,7 @@ class _View:
         except InfeasibleError as wrong:
             return found | {"why": wrong.message}
         corpus, certificate = self.campaign.corpus, certificate_record(offer.chosen.certificate)
-        entries = selected_items(corpus, offer.audit, offer.audit_prices, None, "audit")
-        entries += selected_items(corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
+        entries = offer.selected(corpus)
         return found | {
             "budget": offer.budget,
             "items": len(entries),
@@ -106,22 +104,22 @@ class _View:
         }
 
     def _offer(self, terms: RoundSettings) -> Offer:
-        learner, pool, strategy = None, None, terms.strategy
+        model: Learner | ScoredItems | None = None
+        strategy = terms.strategy
         if asks_the_model(terms):
             if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "vectors", "units", "doubt"}:
-                pool = pool_left_for(self.folder, self.left.round, self.campaign.corpus)
-            learner = self._model() if pool is None else None
-        return self.campaign.planner.offer(self.left.round + 1, terms, self.known, learner, pool, self._split)
+                model = pool_left_for(self.folder, self.left.round, self.campaign.corpus)
+            model = model or self._model()
+        return self.campaign.planner.offer(terms, self.known, model, self._split)
 
     def _split(self, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
         """The budget split by the last measurement, or by a new one if there is none or the round would measure."""
         if self._label_value is None:
-            following = self.left.round + 1
             decided = self.campaign.ledger.decisions(SplitDecision)
-            if decided and (decided[-1].round == following or not self.settled):
+            if decided and (decided[-1].round == self.left.round + 1 or not self.settled):
                 self._label_value = decided[-1].known
             else:
-                self._label_value = self.campaign.planner.label_value(following, self.known, terms)
+                self._label_value = self.campaign.planner.label_value(self.known, terms)
         return allocator().split(terms, self._label_value, pool, money)
 
     def _model(self) -> Learner:

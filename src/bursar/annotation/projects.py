@@ -20,12 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.annotation_speed import Rate, check_unit, prices_at
-from bursar.campaign.budget_plan import FirstItems, first_items, usual_rounds
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.observers import NullObserver, Watcher
-from bursar.campaign.pricing import prices_of
+from bursar.campaign.participants import Observer
+from bursar.campaign.pricing import Rate, check_unit, prices_at, prices_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN
 from bursar.corpus import FORMATS, Corpus, Labels
@@ -44,6 +42,8 @@ READ_AT_START = 60_000  # words that the encoder reads before the first item: so
 # Seconds per item and per counted unit: guesses until annotators are timed.
 READING = (1.0, 0.25)
 FEWEST_HELD_OUT = 40  # labelled items; if there are fewer, none are held out
+A_ROUND, MOST_ROUNDS = 40, 10  # items in a round, as long as that makes no more than so many rounds
+MOST_SEED_ITEMS, SEED_SHARE = 40, 0.3  # the seed items of a budget: how many, and what share of it, at most
 HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # share of labelled items, and maximum number
 
 
@@ -263,10 +263,34 @@ def _priced(corpus: Corpus, wishes: Wishes) -> tuple[Corpus, dict[str, Any], Ful
     return corpus, costs, FullCost(items, price)
 
 
+def usual_seed_items(affordable: float, pool: int, dev_items: int = 0) -> int:
+    """How many items to label before the first model: at most 40, and at most 30 % of what the budget buys.
+
+    >>> usual_seed_items(500, 1000), usual_seed_items(20, 1000)
+    (40, 6)
+    """
+    most = max(2, min(int(SEED_SHARE * affordable), pool // 2))
+    return max(2, min(MOST_SEED_ITEMS, most - dev_items))
+
+
+def usual_rounds(items: int) -> int:
+    """The number of rounds for labelling a number of items: about 40 in each, in at most ten rounds.
+
+    >>> usual_rounds(10), usual_rounds(100), usual_rounds(5000)
+    (1, 2, 10)
+    """
+    return int(np.clip(round(items / A_ROUND), 1, MOST_ROUNDS))
+
+
 def _table(corpus: Corpus, wishes: Wishes, costs: Mapping[str, Any], price: float) -> dict[str, Any]:
     """The campaign's file; ``price`` is that of an item."""
     counts = corpus.split_counts()
-    seed_items, dev_items = _first_items(wishes, counts, price)
+    dev_items = wishes.dev_items or 0  # training does not need any
+    if dev_items and counts["dev"]:
+        raise ConfigError("the data already has development items", fix="omit --dev-items")
+    seed_items = wishes.seed_items
+    if seed_items is None:
+        seed_items = usual_seed_items(wishes.budget / max(price, 1e-9), counts["train"], dev_items)
     left = wishes.budget - (seed_items + dev_items) * price
     if left <= price:
         raise ConfigError(
@@ -293,17 +317,9 @@ def _table(corpus: Corpus, wishes: Wishes, costs: Mapping[str, Any], price: floa
     return table
 
 
-def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> FirstItems:
-    """The number of random items before the first model: seed items, and development items for early stopping."""
-    dev = wishes.dev_items or 0  # training does not need any
-    if dev and counts["dev"]:
-        raise ConfigError("the data already has development items", fix="omit --dev-items")
-    return first_items(wishes.budget / max(price, 1e-9), counts["train"], wishes.seed_items, dev)
-
-
 # -- making it ---------------------------------------------------------------------------------------------------------
 def create_project(
-    folder: Path, draft: Draft, learner: Learner | None = None, *, watcher: Watcher | None = None
+    folder: Path, draft: Draft, learner: Learner | None = None, *, watcher: Observer | None = None
 ) -> Run:
     """Write a project atomically: its folder appears when it is complete. ``watcher`` follows the first selection."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -316,7 +332,7 @@ def create_project(
     try:
         FORMATS["jsonl"].write(draft.corpus, workshop / DATA_FILE)
         (workshop / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
-        _begin(workshop, draft, learner, watcher or NullObserver())
+        _begin(workshop, draft, learner, watcher or Observer())
         for lock in workshop.glob("*lock"):
             lock.unlink()
         os.replace(workshop, place)
@@ -325,7 +341,7 @@ def create_project(
     return Run.open(folder)
 
 
-def _begin(folder: Path, draft: Draft, learner: Learner | None, watcher: Watcher) -> None:
+def _begin(folder: Path, draft: Draft, learner: Learner | None, watcher: Observer) -> None:
     """Pin the run, check its learner, select the seed items, and record the given labels."""
     config = draft.config
     here = config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(folder / DATA_FILE)})})

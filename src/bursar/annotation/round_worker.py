@@ -22,8 +22,9 @@ from bursar.annotation.subprocess_events import SendEvent, run_worker
 from bursar.annotation.suggestions import leave
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import RoundRecord
-from bursar.campaign.lock import Lock
-from bursar.campaign.round_plan import Offer
+from bursar.campaign.folder import Lock
+from bursar.campaign.participants import Observer
+from bursar.campaign.round_planner import Offer
 from bursar.campaign.runs import Run
 from bursar.compute import THIS_PROCESS, Engine, make_engine
 from bursar.errors import ConfigError
@@ -43,11 +44,11 @@ def next_round(folder: Path, send: SendEvent, *, trust: bool = False, engine: En
             leave(folder / SUGGESTIONS, campaign.corpus, offer, waiting, learner, str(campaign.models.newest))
 
         campaign.offered = offered
-        waiting, round = len(campaign.state.open()), campaign.rounds_opened
+        waiting, round = len(campaign.state.open()), campaign.state.rounds_opened
         if not campaign.state.complete(waiting, campaign.state.terms()):
             raise ConfigError(f"round {round} still has {waiting} open items", fix="answer them, or close the round")
         outcome = campaign.advance()
-        send({"event": outcome, "round": campaign.rounds_opened, "why": campaign.ended})
+        send({"event": outcome, "round": campaign.state.rounds_opened, "why": campaign.state.ended})
         return outcome
 
 
@@ -64,7 +65,7 @@ def _campaign(folder: Path, send: SendEvent, trust: bool, engine: Engine = THIS_
     return Campaign(run.config, folder, parts=run.parts, watcher=sender, lock=False, trust=trust, engine=engine)
 
 
-class _EventSender:
+class _EventSender(Observer):
     """An observer that forwards events."""
 
     def __init__(self, send: SendEvent) -> None:

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -22,9 +23,8 @@ from bursar.annotation.subprocess_events import run_child
 from bursar.annotation.suggestions import offered
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import RoundClosed
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import Lock
 from bursar.campaign.runs import Run
-from bursar.campaign.serializers import shown_item, shown_tasks
 from bursar.campaign.state import ItemRequest
 from bursar.errors import LedgerError
 from bursar.learners.learner import Progress, no_progress
@@ -136,12 +136,30 @@ class AnnotationSession:
             return mirror.ended is None and self.campaign_state.complete(len(mirror.open), mirror.terms)
 
     def tasks(self) -> list[dict[str, Any]]:
-        """The tasks as JSON."""
-        return shown_tasks(self.corpus.schema, self._campaign.models.may_nest)
+        """The tasks as JSON, and for tagging whether spans may overlap."""
+        may_nest = self._campaign.models.may_nest
+        return [
+            {"name": name, "form": task.form}
+            | task.describe()
+            | ({"nested": name in may_nest} if task.kind == "tagging" else {})
+            for name, task in self.corpus.schema.items()
+        ]
 
     def item(self, id: str) -> dict[str, Any]:
-        """An item as JSON."""
-        return shown_item(self.corpus, id)
+        """An item as JSON. Offsets of words count characters, as Python does; metadata are a table's other columns."""
+        corpus, at = self.corpus, int(self.corpus.positions([id])[0])
+        item = corpus[at]
+        beside = [] if corpus.metadata is None else corpus.metadata.shown(at)
+        more: dict[str, Any] = {"group": item.group} | ({"metadata": beside} if beside else {})
+        if item.image is not None:
+            height, width = item.image.shape[:2]
+            image = f"/api/items/{quote(id, safe='')}/image"
+            return {"id": id, "kind": "image", "image": image, "width": width, "height": height} | more
+        words = corpus.texts.spans[at].tolist() if corpus.texts is not None else []
+        found = {"id": id, "kind": "text", "text": item.text, "words": words} | more
+        if item.pair is not None and corpus.pairs is not None:
+            found |= {"kind": "pair", "second": {"text": item.pair, "words": corpus.pairs.spans[at].tolist()}}
+        return found
 
     def suggestions(self, id: str) -> dict[str, Any]:
         """The latest model's suggestions for an open item: label and confidence by task, if above chance.

@@ -7,13 +7,11 @@ from typing import Any
 
 from bursar.annotation.choices import choices
 from bursar.annotation.ledger_mirror import LedgerMirror
-from bursar.campaign.annotation_speed import usual_rates
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import SettingChange
-from bursar.campaign.pricing import measured_rates
-from bursar.campaign.serializers import shown_prices
+from bursar.campaign.participants import GoldAnnotator
+from bursar.campaign.pricing import measured_rates, usual_rates
 from bursar.campaign.setting_changes import FIXED, changed_config, check_changed_config
 from bursar.ledger.schema import now
 from bursar.tasks import CostModel
@@ -79,7 +77,13 @@ class SessionSettings:
         costs = terms.config.costs
         following = self._state.measured(terms.config, terms.changes) if costs.measured else terms
         prices = {"now": self.costs, "next": following.costs, "stated": costs.model(self._corpus.schema.values())}
-        return {when: shown_prices(model) for when, model in prices.items()}
+        return {
+            when: {
+                what: {key: float(model.money(units)) for key, units in own.items()}
+                for what, own in {"reading": model.reading, **model.own}.items()
+            }
+            for when, model in prices.items()
+        }
 
     def measured_speed(self) -> dict[str, Any]:
         """Measured seconds of reading and of each task, with standard errors and counts."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.pool_scoring import Scored
-from bursar.campaign.round_plan import Offer
+from bursar.campaign.round_planner import Offer, ScoredItems
 from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing, replacing_bytes
@@ -98,12 +98,13 @@ def suggestions_for(learner: Learner, items: Corpus) -> dict[str, dict[str, dict
 
 
 # -- the pool ----------------------------------------------------------------------------------------------------------
-def pool_left_for(folder: Path, round: int, corpus: Corpus) -> tuple[IntArray, Scored] | None:
+def pool_left_for(folder: Path, round: int, corpus: Corpus) -> ScoredItems | None:
     """The candidates of a round and their scores; ``None`` if they are not stored."""
     try:
         with np.load(folder / _pool(round), allow_pickle=False) as file:
             rows = [Ragged(file[f"values {at}"], file[f"offsets {at}"]) for at in range(len(corpus.schema))]
-            return file["items"], Scored(file["confidence"], dict(zip(corpus.schema, rows, strict=True)))
+            scored = Scored(file["confidence"], dict(zip(corpus.schema, rows, strict=True)))
+            return ScoredItems(file["items"], scored)
     except (OSError, ValueError, KeyError):
         return None
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from bursar.annotation.round_worker import SUGGESTIONS
 from bursar.campaign.config import CONFIG_FILE, CampaignConfig
-from bursar.campaign.ledgers import LEDGER_FILE, ledger_place
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import LEDGER_FILE, Lock, ledger_place
 from bursar.campaign.pricing import charges_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN, CampaignState

@@ -14,31 +14,32 @@ from typing import Any, Literal
 import numpy as np
 
 from bursar.campaign.advisers import allocator
-from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
-from bursar.campaign.checks import check_served, check_split, strategy_in_use
+from bursar.campaign.checks import check_features, check_served, check_split, strategy_in_use
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import CampaignBegun, CampaignEnded, RoundPrices, RoundSelection, RoundWaits
-from bursar.campaign.ledgers import open_ledger
-from bursar.campaign.lock import Lock
+from bursar.campaign.folder import Lock, open_ledger
 from bursar.campaign.models import Models
-from bursar.campaign.observers import NullObserver, Watcher
+from bursar.campaign.participants import Annotator, Observer
 from bursar.campaign.pool_scoring import PoolScoring
 from bursar.campaign.pricing import Pricing
-from bursar.campaign.round_candidates import check_features
 from bursar.campaign.round_models import RoundModels
-from bursar.campaign.round_plan import Known, Offer, certificate_record, confidence_summary, selected_items
-from bursar.campaign.round_planner import RoundPlanner
+from bursar.campaign.round_planner import (
+    Known,
+    Offer,
+    RoundPlanner,
+    certificate_record,
+    confidence_summary,
+)
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_few
 from bursar.campaign.start import Start
-from bursar.campaign.state import CampaignState, ItemRequest, Round, RoundSettings
+from bursar.campaign.state import CampaignState, Round
 from bursar.campaign.stopping import watched_items
 from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
 from bursar.ledger import Answer, Decision, Receipt, Submission
-from bursar.tasks import CostModel
 
 Outcome = Literal["opened", "ended", "waiting"]
 
@@ -69,7 +70,7 @@ class Campaign:
         folder: Path,
         *,
         parts: DataSplits | None = None,
-        watcher: Watcher | None = None,
+        watcher: Observer | None = None,
         learner: Learner | None = None,
         lock: bool = True,
         trust: bool = False,
@@ -81,7 +82,7 @@ class Campaign:
         self.corpus = self.parts.corpus
         check_features(strategy_in_use(config), self.corpus.schema, config.limits, self.corpus.groups is not None)
         check_split(config, self.corpus.schema)
-        self.watcher = watcher or NullObserver()
+        self.watcher = watcher or Observer()
         self.ledger = open_ledger(config, folder, self.corpus)
         self.state = CampaignState(config, self.ledger)
         self.terms = self.state.first_terms
@@ -97,10 +98,9 @@ class Campaign:
         if len(self.pool) < seed_items:
             raise too_few(len(self.pool), len(self.parts.pool), seed_items)
         pricing = Pricing(config, self.parts)
-        typical_price = pricing.typical_price(self.pool, self.terms.costs)
-        self.start = Start(config, self.pool, pricing, typical_price)
+        self.start = Start(self.state, self.pool, pricing)
         rest = np.setdiff1d(self.pool, self.start.drawn)
-        self.audit = AuditPlan.of(config, self.corpus, rest, typical_price)
+        self.audit = AuditPlan.of(config, self.corpus, rest, self.start.typical_price)
         self.planner = RoundPlanner(self.state, self.pool, self.audit, pricing, self.scoring, self.watcher)
         watched = watched_items(self.corpus.by_id(self.pool), config.seed)
         self._trained = RoundModels(
@@ -110,10 +110,6 @@ class Campaign:
         self._shares_lock = not lock
         self._lock: Lock | None = None
         self._begun = False
-
-    @property
-    def costs(self) -> CostModel:
-        return self.terms.costs
 
     def close(self) -> None:
         """Release the ledger and the folder."""
@@ -146,20 +142,17 @@ class Campaign:
             )
         self.ledger.decide(begun)
         if self.ledger.decision(RoundSelection, 0) is None:
-            first = self.start.first(self.terms, self.models, self.audit, self.watcher, self._spent())
-            self.ledger.decide(first)
+            self.ledger.decide(self.start.first(self.terms, self.models, self.audit, self.watcher))
         self._begun = True
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
     def ask(self) -> Round | None:
         """What to annotate next: the rest of the open round or a new one; ``None`` when the campaign is over."""
         self.begin()
-        pending = self.pending(self.rounds_opened)
-        if not pending:
-            if self.advance() != "opened":
-                return None
-            pending = self.pending(self.rounds_opened)
-        return Round(self.rounds_opened, pending)
+        if not self.state.pending(self.state.rounds_opened) and self.advance() != "opened":
+            return None
+        round = self.state.rounds_opened
+        return Round(round, self.state.pending(round))
 
     def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
         """Submit answers by item and task; all are checked before the first is stored.
@@ -186,21 +179,6 @@ class Campaign:
                 self.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
                 self.watcher.stage(ask.round, "annotating", done / len(ask))
 
-    def _spent(self) -> int:
-        """Money, or items if the budget counts those."""
-        return self.state.items_bought() if self.config.budget.counts == "items" else self.ledger.spent()
-
-    @property
-    def rounds_opened(self) -> int:
-        return self.state.rounds_opened
-
-    def pending(self, round: int) -> tuple[ItemRequest, ...]:
-        return self.state.pending(round)
-
-    @property
-    def ended(self) -> str | None:
-        return self.state.ended
-
     # -- from round to round -----------------------------------------------------------------------------------------
     def advance(self) -> Outcome:
         """Conclude the newest round with the answers so far, and open the next one unless the campaign is over.
@@ -214,19 +192,21 @@ class Campaign:
     def _advance(self) -> Outcome:
         self.begin()
         self.state.look_again()
-        self._take_up(self.state.terms())
-        round, known = self.rounds_opened, self.known()
-        if self.ended is None and (missing := known.unlabelled_tasks):  # no model can be trained
+        self.terms = self.state.terms()
+        self.models = self.models.under(self.terms.config)
+        known = self.known()
+        round = known.round
+        if self.state.ended is None and (missing := known.unlabelled_tasks):  # no model can be trained
             free, _ = self.planner.free(known)
-            if items := self.start.more(round + 1, free, self.terms, self._spent()):
+            if items := self.start.more(round + 1, free, self.terms):
                 self.watcher.stage(round, f"no label for {', '.join(missing)} yet: more items at random", 1.0)
                 return self._open([items])
-        self._trained.conclude(round, known)
-        if self.ended is not None:
+        self._trained.conclude(known)
+        if self.state.ended is not None:
             return "ended"
         why = self.state.reason_to_end(round, self.terms)
         try:
-            decisions = self._next_round(round, known) if why is None else []
+            decisions = self._next_round(known) if why is None else []
         except InfeasibleError as wrong:
             decisions, why = [], wrong.message
         if decisions:
@@ -244,35 +224,30 @@ class Campaign:
         self.state.look_again()
         return "opened"
 
-    def _take_up(self, terms: RoundSettings) -> None:
-        self.terms = terms
-        self.models = self.models.under(terms.config)
-
     def known(self) -> Known:
         """The ledger as it is now, read once per round, as others may write to it meanwhile."""
+        newest = self.state.rounds_opened
         asked = self.state.open()  # before the labels, so that an answer in between is in at least one of the two
         bought = self.ledger.view()
         if not self.config.budget.dev_items:
             dev = self.corpus.take(self.parts.dev) if len(self.parts.dev) else None
-            return Known(asked, self.state.declined(), bought, bought, dev)
-        wanted = [want for round in range(self.rounds_opened + 1) for want in self.state.wanted(round).values()]
+            return Known(newest, asked, self.state.declined(), bought, bought, dev)
+        wanted = [want for round in range(newest + 1) for want in self.state.wanted(round).values()]
         aside = {want.id for want in wanted if want.purpose == "dev"}
         is_aside = np.array([item in aside for item in bought.ids.tolist()], dtype=bool)
         dev, rest = (bought.take(np.flatnonzero(part)) for part in (is_aside, ~is_aside))
         usable = all(column.present.any() for column in dev.labels.values())
-        return Known(asked, self.state.declined(), bought, rest, dev if usable else None)
+        return Known(newest, asked, self.state.declined(), bought, rest, dev if usable else None)
 
-    def _next_round(self, round: int, known: Known) -> list[Decision]:
+    def _next_round(self, known: Known) -> list[Decision]:
         """The decisions that open the next round; empty if there is nothing to buy."""
-        learner, _ = self._trained.main(round, known)
-        split = partial(self.planner.split, round + 1, known)
-        offer = self.planner.offer(round + 1, self.terms, known, learner, split=split)
-        items = selected_items(self.corpus, offer.audit, offer.audit_prices, None, "audit")
-        items += selected_items(self.corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
+        learner, _ = self._trained.main(known)
+        offer = self.planner.offer(self.terms, known, learner, partial(self.planner.split, known))
+        items = offer.selected(self.corpus)
         if not items:
             return []
         selection = RoundSelection(
-            round=round + 1,
+            round=offer.round,
             budget=offer.budget,
             items=tuple(items),
             certificate=certificate_record(offer.chosen.certificate),
@@ -281,11 +256,12 @@ class Campaign:
         )
         decisions: list[Decision] = [selection]
         if self.terms.prices is not None:
-            decisions.append(RoundPrices(round=round + 1, prices=self.terms.prices))
+            decisions.append(RoundPrices(round=offer.round, prices=self.terms.prices))
         if len(offer.items) and self.terms.strategy.needs_model:
-            decisions.append(confidence_summary(round, self.corpus.take(offer.items), offer.scored, offer.chosen))
+            pool = self.corpus.take(offer.items)
+            decisions.append(confidence_summary(known.round, pool, offer.scored, offer.chosen))
         if self.offered is not None:
             self.offered(offer, learner)
         if len(offer.audit):  # last, as the shadow replaces the model in memory
-            decisions.append(self._trained.audit_predictions(round, learner, offer.audit, known))
+            decisions.append(self._trained.audit_predictions(learner, offer.audit, known))
         return decisions

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from bursar.campaign.advisers import allocator
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.round_candidates import check_features
+from bursar.campaign.sections import LimitsSection
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS, PASSES, gives
+from bursar.registry import suggestion
 from bursar.selection import STRATEGIES, Strategy
 from bursar.selection.strategy import split_name
-from bursar.tasks import Task
+from bursar.tasks import Classification, Task
 
 SHOWN = 8  # names of suitable strategies in a message
 
@@ -46,6 +47,31 @@ RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
                 f"which the learner {config.learner.name!r} does not give",
                 fix=_way_out(config, lacking),
             )
+
+
+def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
+    """Refuse strategies and limits that do not fit the tasks."""
+    named = [strategy.task] if strategy.task is not None else []
+    wanted = [("strategy.name", task) for task in named] + [("strategy.weights", task) for task in strategy.weights]
+    wanted += [("limits.tasks", task) for task in limits.tasks]
+    wanted += [(f"limits.hours.{who}", task) for who, hours in limits.hours.items() for task in hours.tasks]
+    bins = strategy.matching.by if strategy.matching is not None else None
+    by = [("strategy.bins", bins), ("limits.group.by", limits.group.by if limits.group is not None else None)]
+    labels = [(key, str(name).removeprefix("label:")) for key, name in by if str(name).startswith("label:")]
+    for key, task in wanted + labels:
+        if task not in tasks:
+            hint = suggestion(task, tasks)
+            raise ConfigError(f"{key}: there is no task {task!r}", fix=f"{hint}The tasks are {', '.join(tasks)}")
+    for key, task in labels:
+        if not isinstance(tasks[task], Classification):
+            raise ConfigError(f"{key}: task {task!r} has more than one label an item", fix="use a classification task")
+    if strategy.one_label and not any(isinstance(task, Classification) for task in tasks.values()):
+        raise ConfigError(
+            f"strategy {strategy.name} needs a task with one label an item, and none of {', '.join(tasks)} is one",
+            fix="add a classification task, or use BALD",
+        )
+    if limits.group is not None and limits.group.by == "group" and not has_groups:
+        raise ConfigError("limits.group: the items of this corpus have no groups", fix="use by = 'label:TASK'")
 
 
 def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:

@@ -1,22 +1,172 @@
-"""Estimated and actual costs of items (errata 11)."""
+"""Estimates annotation speed from measured seconds, and the prices that follow from it.
+
+Seconds are linear in a count: of words for reading, of labels or words for a task. The line is fitted by non-negative
+least squares on relative errors. Times far above the line are pauses and are left out. With few measurements, the rates
+stay close to those of the configured prices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from bursar.campaign.annotation_speed import Rate, rate_of
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.splits import DataSplits
 from bursar.corpus import Corpus
+from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.ledger import Annotation, Charge, Ledger
 from bursar.ledger.records import READING
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks import CostModel, Prices, Task
 from bursar.tasks.costs import counts_of
+
+TRUST = 20  # weight of the configured prices, in measurements
+LONG = 4.0  # times the expected seconds; longer times are cut to this
+PAUSE = 8.0  # times the expected seconds; longer times are pauses
+SHORTEST = 0.25  # of the median: the least expected time
+TINY = 1e-9  # seconds
+ITERATIONS = 20
+HOUR = 3600
+FINEST = 0.1  # seconds that the smallest amount of money may stand for
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Seconds per item and per count, with standard errors if known."""
+
+    per_item: float
+    per_count: float
+    observations: int = 0
+    paused: int = 0  # observations left out as pauses
+    item_error: float | None = None
+    count_error: float | None = None
+
+    def seconds(self, counts: FloatArray) -> FloatArray:
+        """The expected seconds of items with these counts."""
+        return self.per_item + self.per_count * counts
+
+    def as_json(self) -> dict[str, Any]:
+        return {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items()}
+
+
+def rate_of(seconds: FloatArray, counts: FloatArray, usual: tuple[float, float] = (0.0, 0.0)) -> Rate:
+    """The measured rate, shrunk towards the usual one if there are few measurements.
+
+    >>> words = np.array([4.0, 8, 12, 16, 20] * 200)
+    >>> found = rate_of(1 + 0.5 * words, words)
+    >>> round(found.per_item, 2), round(found.per_count, 2), found.observations
+    (1.0, 0.5, 1000)
+    >>> rate_of(words[:0], words[:0], usual=(3.0, 0.2))
+    Rate(per_item=3.0, per_count=0.2, observations=0, paused=0, item_error=None, count_error=None)
+    """
+    if not len(seconds) or not seconds.any():
+        return Rate(*usual, observations=len(seconds))
+    shape = np.array(usual) if sum(usual) > 0 else np.array([1.0, float(counts.any())])
+    line = shape * np.median(seconds / _expected(shape, counts, seconds))
+    for _ in range(ITERATIONS):
+        expected = _expected(line, counts, seconds)
+        expected = np.maximum(expected * np.median(seconds / expected), TINY)
+        kept = seconds <= PAUSE * expected
+        cut = np.minimum(seconds, LONG * expected)[kept]
+        fitted, errors = _fitted(cut, counts[kept], 1 / expected[kept], towards=line)
+        settled = np.allclose(fitted, line, rtol=1e-6)
+        line = fitted
+        if settled:
+            break
+    share = kept.sum() / (kept.sum() + (TRUST if sum(usual) > 0 else 0))
+    mixed = share * line + (1 - share) * np.array(usual)
+    known = [None if error is None else float(share * error) for error in errors]
+    return Rate(float(mixed[0]), float(mixed[1]), len(seconds), int((~kept).sum()), *known)
+
+
+def _expected(line: FloatArray, counts: FloatArray, seconds: FloatArray) -> FloatArray:
+    """The line's seconds for each item, at least a share of the median."""
+    expected: FloatArray = np.maximum(line[0] + line[1] * counts, max(SHORTEST * float(np.median(seconds)), TINY))
+    return expected
+
+
+def _fitted(
+    seconds: FloatArray, counts: FloatArray, weights: FloatArray, towards: FloatArray
+) -> tuple[FloatArray, tuple[float | None, float | None]]:
+    """A weighted non-negative least-squares line, with the weight of one measurement on a given line.
+
+    The standard errors are robust to unequal noise.
+    """
+    rows = np.stack([np.ones_like(counts), counts], axis=1) * weights[:, None]
+    wanted = seconds * weights
+    pull = np.diag((rows**2).mean(axis=0))
+    square, moment = rows.T @ rows + pull, rows.T @ wanted + pull @ towards
+    line = non_negative(square, moment)
+    used = np.flatnonzero((line > 0) & (square.diagonal() > 0))
+    errors: list[float | None] = [None, None]
+    if len(seconds) > len(used) > 0:
+        inverse = np.linalg.inv(square[np.ix_(used, used)])
+        scores = rows[:, used] * (wanted - rows @ line)[:, None]
+        spread = inverse @ (scores.T @ scores) @ inverse * len(seconds) / (len(seconds) - len(used))
+        for at, error in zip(used.tolist(), np.sqrt(spread.diagonal()).tolist(), strict=True):
+            errors[at] = error
+    return line, (errors[0], errors[1])
+
+
+def non_negative(square: FloatArray, moment: FloatArray) -> FloatArray:
+    """The two non-negative numbers that minimise x'Ax/2 − b'x.
+
+    >>> non_negative(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([3.0, 0.0])).tolist()
+    [1.5, 0.0]
+    """
+    if np.linalg.det(square) > 1e-12 * square[0, 0] * square[1, 1] > 0:
+        both = np.linalg.solve(square, moment)
+        if (both >= 0).all():
+            return np.asarray(both)
+    single = np.divide(moment, square.diagonal(), out=np.zeros(2), where=square.diagonal() > 0).clip(min=0)
+    gains = single * moment - 0.5 * square.diagonal() * single**2
+    best: FloatArray = np.where(np.arange(2) == int(gains.argmax()), single, 0.0)
+    return best
+
+
+# -- money -------------------------------------------------------------------------------------------------------------
+def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[str, tuple[float, float]]:
+    """The seconds per item and per count that prices imply at an hourly rate, for reading and every task."""
+    second = float(costs.unit) * HOUR / hourly
+    rates = {"reading": (costs.reading["per_item"] * second, costs.reading["per_word"] * second)}
+    for task in tasks:
+        own = costs.own[task.name]
+        counted = 0 if task.counted == "item" else own[f"per_{task.counted}"]
+        rates[task.name] = own["per_item"] * second, counted * second
+    return rates
+
+
+def prices_at(
+    rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal
+) -> dict[str, dict[str, float]]:
+    """Prices in money for rates in seconds, in multiples of the smallest amount."""
+
+    def money(seconds: float) -> float:
+        return float(round(Decimal(str(seconds)) * Decimal(str(hourly)) / HOUR / unit) * unit)
+
+    reading = rates["reading"]
+    prices = {"reading": {"per_item": money(reading.per_item), "per_word": money(reading.per_count)}}
+    for task in tasks:
+        rate = rates[task.name]
+        prices[task.name] = {"per_item": money(rate.per_item)}
+        if task.counted != "item":
+            prices[task.name][f"per_{task.counted}"] = money(rate.per_count)
+    return prices
+
+
+def check_unit(costs: CostModel, hourly: float) -> None:
+    """Refuse a smallest amount that is too large for the price of a few seconds."""
+    if float(costs.unit) * HOUR > FINEST * hourly:
+        raise ConfigError(
+            f"costs.measured: costs.unit = {costs.unit} is more than {FINEST} seconds cost at {hourly:g} an hour",
+            fix="set costs.unit to a smaller amount, such as 0.0001",
+        )
 
 
 class Pricing:

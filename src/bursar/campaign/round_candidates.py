@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bursar.campaign.decisions import ReliabilityRecord
-from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.sections import LimitsSection
-from bursar.campaign.unit_space import UnitSpace, units_of
 from bursar.corpus import Corpus
-from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Scores, evaluate
 from bursar.ragged import BoolArray, IntArray, Ragged
-from bursar.registry import suggestion
-from bursar.selection import GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, Strategy
-from bursar.tasks import Classification, Task
+from bursar.selection import GroupCap, ItemFeatures, Limit, Limits
+from bursar.tasks import Classification
 from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import calibration_summary
 
@@ -43,40 +37,13 @@ def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Reliabilit
 
 
 # -- features ----------------------------------------------------------------------------------------------------------
-def pool_features_of(
-    strategy: Strategy,
-    vectors: Callable[[Corpus], NDArray[np.float32]] | None,
-    corpus: Corpus,
-    items: IntArray,
-    scored: Scored,
-    labelled: Corpus,
-    aside: Corpus,
-    space: Callable[[], UnitSpace],
-) -> PoolFeatures:
-    """The features that the strategy needs beside confidence, of the pool, of labelled and of development items."""
-    needs = strategy.needs
-    pool = corpus.take(items)
-    mine = _item_features(needs, vectors, pool, {name: scored.guesses.get(name) for name in corpus.schema})
-    if strategy.matching is None and "vectors" not in needs:
-        others = ItemFeatures(), ItemFeatures()
-    else:
-        gold = [{name: column.rows for name, column in part.labels.items()} for part in (labelled, aside)]
-        others = tuple(map(partial(_item_features, needs, vectors), (labelled, aside), gold))  # type: ignore[assignment]
-    features = PoolFeatures(mine.words, mine.vectors, mine.labels, scored.beliefs, *others)
-    if "doubt" in needs and scored.doubts is not None:
-        features = replace(features, doubt=np.stack([scored.doubts[name].totals for name in corpus.schema], axis=1))
-    if "units" not in needs or scored.doubts is None:
-        return features
-    units, known = units_of(space(), corpus.schema, pool, labelled, scored.doubts)
-    return replace(features, units=units, labelled=replace(features.labelled, units=known))
-
-
-def _item_features(
+def item_features(
     needs: frozenset[str],
     vectors: Callable[[Corpus], NDArray[np.float32]] | None,
     items: Corpus,
     labels: Mapping[str, Ragged | None],
 ) -> ItemFeatures:
+    """The features of items that a strategy needs, with these labels."""
     return ItemFeatures(
         words=items.words if "words" in needs else None,
         vectors=vectors(items) if "vectors" in needs and vectors is not None else None,
@@ -93,31 +60,6 @@ def _codes(items: Corpus, labels: Mapping[str, Ragged | None]) -> IntArray:
             filled = np.flatnonzero(rows.lengths)
             codes[filled, column] = rows.values[rows.offsets[:-1][filled], 0]
     return codes
-
-
-def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
-    """Refuse strategies and limits that do not fit the tasks."""
-    named = [strategy.task] if strategy.task is not None else []
-    wanted = [("strategy.name", task) for task in named] + [("strategy.weights", task) for task in strategy.weights]
-    wanted += [("limits.tasks", task) for task in limits.tasks]
-    wanted += [(f"limits.hours.{who}", task) for who, hours in limits.hours.items() for task in hours.tasks]
-    bins = strategy.matching.by if strategy.matching is not None else None
-    by = [("strategy.bins", bins), ("limits.group.by", limits.group.by if limits.group is not None else None)]
-    labels = [(key, str(name).removeprefix("label:")) for key, name in by if str(name).startswith("label:")]
-    for key, task in wanted + labels:
-        if task not in tasks:
-            hint = suggestion(task, tasks)
-            raise ConfigError(f"{key}: there is no task {task!r}", fix=f"{hint}The tasks are {', '.join(tasks)}")
-    for key, task in labels:
-        if not isinstance(tasks[task], Classification):
-            raise ConfigError(f"{key}: task {task!r} has more than one label an item", fix="use a classification task")
-    if strategy.one_label and not any(isinstance(task, Classification) for task in tasks.values()):
-        raise ConfigError(
-            f"strategy {strategy.name} needs a task with one label an item, and none of {', '.join(tasks)} is one",
-            fix="add a classification task, or use BALD",
-        )
-    if limits.group is not None and limits.group.by == "group" and not has_groups:
-        raise ConfigError("limits.group: the items of this corpus have no groups", fix="use by = 'label:TASK'")
 
 
 # -- limits ----------------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from bursar.campaign.config import CampaignConfig
 from bursar.campaign.curves import RANDOM
 from bursar.campaign.decisions import AuditPredictions, RoundRecord, ShadowScores, WatchedPredictions
 from bursar.campaign.models import Models
-from bursar.campaign.observers import Watcher
+from bursar.campaign.participants import Observer
 from bursar.campaign.round_candidates import judged
-from bursar.campaign.round_plan import Known, bought_for, round_to
+from bursar.campaign.round_planner import Known, bought_for, round_to
 from bursar.campaign.savings import LEAST_SHARE
 from bursar.campaign.splits import DataSplits
 from bursar.campaign.state import AT_RANDOM
@@ -44,17 +44,18 @@ class RoundModels:
     models: Callable[[], Models]  # under the settings in force
     audit: AuditPlan
     watched: IntArray  # items whose predictions are compared from round to round
-    watcher: Watcher
+    watcher: Observer
     logs: Path  # folder for the logs of training steps
 
     def __post_init__(self) -> None:
         self.corpus = self.parts.corpus
 
-    def conclude(self, round: int, known: Known) -> None:
-        """Train and score the model after a round, unless that has been done."""
+    def conclude(self, known: Known) -> None:
+        """Train and score the model after the newest round, unless that has been done."""
+        round = known.round
         if self.ledger.decision(RoundRecord, round) is not None:
             return
-        learner, best = self.main(round, known)
+        learner, best = self.main(known)
         test, trust = judged(learner, self.corpus.take(self.parts.test))
         if not trust and known.dev is not None:  # optimistic, as training used them, but better than nothing
             trust = judged(learner, known.dev)[1]
@@ -72,27 +73,27 @@ class RoundModels:
             agreement=None if earlier is None else agreement(watched, earlier.predictions, guesses),
         )
         decisions: list[Decision] = [WatchedPredictions(round=round, predictions=self._values(guesses)), record]
-        if test and (shadow := self.shadow(round, known)) is not None:  # last, as it replaces the model in memory
+        if test and (shadow := self.shadow(known)) is not None:  # last, as it replaces the model in memory
             scores = shadow.learner.evaluate(self.corpus.take(self.parts.test))
             main = {task.name: round_to(scores[task.name][task.metric]) for task in self.corpus.schema.values()}
             decisions.append(ShadowScores(round=round, spent=shadow.spent, items=shadow.items, test=main))
         self.ledger.decide(*decisions)
         self.watcher.scored(record)
 
-    def main(self, round: int, known: Known) -> tuple[Learner, float | None]:
+    def main(self, known: Known) -> tuple[Learner, float | None]:
         """The campaign's model, trained on all annotated items; its steps are logged."""
-        log = self.logs / f"round-{round:02}.parquet" if self.config.learner.log_steps else None
-        return self._fitted(round, known.annotated, known.dev, log=log)
+        log = self.logs / f"round-{known.round:02}.parquet" if self.config.learner.log_steps else None
+        return self._fitted(known, known.annotated, log=log)
 
-    def audit_predictions(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> AuditPredictions:
+    def audit_predictions(self, learner: Learner, slice_: IntArray, known: Known) -> AuditPredictions:
         """Predict the next round's audit slice before its labels are bought."""
         asked = self.corpus.take(slice_).unlabelled()
         beliefs = learner.predict_proba(asked)
         mine = self._values({name: learner.tasks[name].decode(found) for name, found in beliefs.items()})
         sure = {name: confidence_of(learner.tasks, beliefs, name) for name in beliefs}
-        shadow = self.shadow(round, known)
+        shadow = self.shadow(known)
         return AuditPredictions(
-            round=round + 1,
+            round=known.round + 1,
             ids=tuple(asked.ids.tolist()),
             model=mine,
             shadow=None if shadow is None else self._values(shadow.learner.predict(asked)),
@@ -100,8 +101,8 @@ class RoundModels:
             sure={name: [round_to(value) for value in values.tolist()] for name, values in sure.items()},
         )
 
-    def shadow(self, round: int, known: Known) -> Shadow | None:
-        """The shadow after a round; ``None`` if it is not needed or has too few items."""
+    def shadow(self, known: Known) -> Shadow | None:
+        """The shadow after the newest round; ``None`` if it is not needed or has too few items."""
         measured = len(self.parts.test) and RANDOM in map(str.upper, self.config.compare)  # by random's own curve
         if measured or not (self.config.audit.shadow and self.audit.count):
             return None
@@ -110,16 +111,16 @@ class RoundModels:
         labelled = all(column.present.any() for column in items.labels.values())
         if not labelled or spent < LEAST_SHARE * self.ledger.spent():
             return None
-        learner, _ = self._fitted(round, items, known.dev, "training on random items")
+        learner, _ = self._fitted(known, items, "training on random items")
         return Shadow(learner, spent, len(items))
 
     def _fitted(
-        self, round: int, annotated: Corpus, dev: Corpus | None, what: str = "training", log: Path | None = None
+        self, known: Known, annotated: Corpus, what: str = "training", log: Path | None = None
     ) -> tuple[Learner, float | None]:
         def progress(stage: str, done: float) -> None:
-            self.watcher.stage(round, what if stage == "training" else stage, done)
+            self.watcher.stage(known.round, what if stage == "training" else stage, done)
 
-        return self.models().fitted(annotated, dev, progress, log)
+        return self.models().fitted(annotated, known.dev, progress, log)
 
     def _values(self, guesses: Mapping[str, Ragged]) -> dict[str, list[Any]]:
         return {name: [self.corpus.schema[name].value(rows) for rows in column] for name, column in guesses.items()}

@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bursar.campaign.advisers import ORACLE, ReviewCallback, reviewer
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
 from bursar.campaign.config import CONFIG_FILE, CampaignConfig, parse_config
 from bursar.campaign.curves import mean_scores
 from bursar.campaign.decisions import CampaignBegun, ConfidenceSummary, RoundRecord, RoundSelection, SplitDecision
-from bursar.campaign.ledgers import has_ledger, open_ledger
-from bursar.campaign.lock import Lock
-from bursar.campaign.observers import NullObserver, Watcher
+from bursar.campaign.folder import Lock, has_ledger, open_ledger
+from bursar.campaign.participants import GoldAnnotator, Observer
 from bursar.campaign.results import ArmResult, CorpusSummary, RunResult, TaskSummary
 from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.sections import BUILTIN
@@ -78,7 +76,7 @@ class Run:
         others = [self.config.arm(name).strategy.name for name in self.config.compare]
         return list(dict.fromkeys([self.config.arm(self.config.strategy.name).strategy.name, *others]))
 
-    def campaign(self, arm: str, watcher: Watcher | None = None, engine: Engine = THIS_PROCESS) -> Campaign:
+    def campaign(self, arm: str, watcher: Observer | None = None, engine: Engine = THIS_PROCESS) -> Campaign:
         config, folder = self.config_of(arm), self.folder_of(arm)
         return Campaign(config, folder, parts=self.parts, watcher=watcher, trust=self.trust, engine=engine)
 
@@ -187,7 +185,7 @@ class Run:
             audit = audit_scores(audit_slices(ledger, tasks), tasks)
             rounds = ledger.decisions(RoundRecord)
             known, stopping, budget = known_rounds(rounds, audit), campaign.config.stopping, state.settings().budget
-            money = campaign.costs.units(budget.per_round) if budget.counts == "money" else None
+            money = campaign.terms.costs.units(budget.per_round) if budget.counts == "money" else None
             return ArmResult(
                 rounds=tuple(rounds),
                 spending=tuple(ledger.spending()),
@@ -202,13 +200,13 @@ class Run:
                 setting_changes=tuple(state.setting_changes()),
                 strategies=tuple(state.strategies()),
                 skips=len(ledger.skips()),
-                ended=campaign.ended,
+                ended=campaign.state.ended,
             )
 
 
 def run_campaign(
     run: Run,
-    watch: Callable[[str], Watcher | None] = lambda arm: None,
+    watch: Callable[[str], Observer | None] = lambda arm: None,
     workers: int = 1,
     *,
     engine: Engine = THIS_PROCESS,
@@ -234,7 +232,7 @@ def run_campaign(
         reviewer().check(run)
     with run.locked():
         run.pin()
-        watchers = {arm: watch(arm) or NullObserver() for arm in run.arms}
+        watchers = {arm: watch(arm) or Observer() for arm in run.arms}
 
         def forward(event: tuple[str, str, tuple[Any, ...]]) -> None:
             arm, what, arguments = event
@@ -269,7 +267,7 @@ class _Arm:
 
 
 @dataclass
-class _ArmObserver:
+class _ArmObserver(Observer):
     """A watcher that forwards events with the name of the arm."""
 
     arm: str

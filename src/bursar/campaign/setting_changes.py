@@ -11,10 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bursar.campaign.annotation_speed import check_unit
-from bursar.campaign.checks import check_served, check_split
+from bursar.campaign.checks import check_features, check_served, check_split
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.round_candidates import check_features
+from bursar.campaign.pricing import check_unit
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 

@@ -6,20 +6,21 @@ the pool as possible, in the untrained encoder's space: of sentences for tasks o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from bursar.campaign.audit import AuditPlan
-from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.models import Models
-from bursar.campaign.observers import Watcher
+from bursar.campaign.participants import Observer
 from bursar.campaign.pricing import Pricing
-from bursar.campaign.round_plan import round_seed, selected_items
-from bursar.campaign.state import GIVEN, START, RoundSettings
+from bursar.campaign.round_planner import round_seed, selected_items
+from bursar.campaign.state import GIVEN, START, CampaignState, RoundSettings
 from bursar.campaign.unit_space import UnitSpace
 from bursar.corpus import Corpus
-from bursar.learners import Learner
-from bursar.learners.learner import Progress, no_progress
+from bursar.learners.learner import Embeddings
 from bursar.ragged import IntArray
 from bursar.random_streams import rng
 from bursar.selection import Candidates, ItemFeatures, PoolFeatures, make_strategy
@@ -32,37 +33,33 @@ FEWEST_CANDIDATES = 500  # however long the texts are
 class Start:
     """Selects the items before the first model: at random, drawn on opening, or so that they cover the pool."""
 
-    def __init__(self, config: CampaignConfig, pool: IntArray, pricing: Pricing, typical_price: float) -> None:
-        self.config, self.pool, self.pricing, self.typical_price = config, pool, pricing, typical_price
+    def __init__(self, state: CampaignState, pool: IntArray, pricing: Pricing) -> None:
+        self.state, self.config, self.pool, self.pricing = state, state.config, pool, pricing
         self.corpus = pricing.corpus
-        count = config.budget.seed_items + config.budget.dev_items
+        self.typical_price = pricing.typical_price(pool, state.first_terms.costs)
+        count = self.config.budget.seed_items + self.config.budget.dev_items
         self.most_words: int | None = None  # that a covering start may read, where people wait for it
-        self.drawn: IntArray = rng(config.seed, "seed items").choice(self.corpus.by_id(pool), count, replace=False)
-        self.dev = self.drawn[config.budget.seed_items :]  # set aside as development items
+        self.drawn: IntArray = rng(self.config.seed, "seed items").choice(self.corpus.by_id(pool), count, replace=False)
+        self.dev = self.drawn[self.config.budget.seed_items :]  # set aside as development items
 
-    def first(
-        self, terms: RoundSettings, models: Models, audit: AuditPlan, watcher: Watcher, spent: int
-    ) -> RoundSelection:
-        """The first selection: seed items for all tasks, then development items; ``spent`` is money, or items."""
+    def first(self, terms: RoundSettings, models: Models, audit: AuditPlan, watcher: Observer) -> RoundSelection:
+        """The first selection: seed items for all tasks, then development items."""
         count, seed = self.config.budget.seed_items, round_seed(self.config.seed, 0)
         free = np.setdiff1d(audit.outside_reserve(self.pool), self.dev)
         covers = terms.strategy.start == "cover" and self.corpus.texts is not None and len(free) > count
         if not covers or not (learner := models.untrained()).pretrained:
-            return self.selection(0, self.drawn, terms, spent)
+            return self.selection(0, self.drawn, terms)
+
+        def embed(part: Corpus) -> Embeddings:
+            return learner.embeddings(part.unlabelled(), progress=partial(watcher.stage, 0))
+
         free = start_candidates(self.corpus.by_id(free), seed, self._most_candidates(free))
+        given = self.corpus.in_split(GIVEN) if GIVEN in self.corpus.splits else free[:0]
+        pool = cover_candidates(self.corpus, free, given, self.pricing.prices(free, {}, terms.costs), embed)
         by_item = self.config.budget.counts == "items"
-        chosen = covering_start(
-            learner,
-            self.corpus,
-            free,
-            self.corpus.in_split(GIVEN) if GIVEN in self.corpus.splits else free[:0],
-            self.pricing.prices(free, {}, terms.costs),
-            count if by_item else round(count * self.typical_price),
-            in_items=by_item,
-            seed=seed,
-            progress=lambda what, done: watcher.stage(0, what, done),
-        )
-        return self.selection(0, np.concatenate([chosen, self.dev]), terms, spent, START)
+        budget = count if by_item else round(count * self.typical_price)
+        chosen = free[make_strategy("COVER").select(pool, budget, seed, in_items=by_item).items]
+        return self.selection(0, np.concatenate([chosen, self.dev]), terms, START)
 
     def _most_candidates(self, free: IntArray) -> int:
         """How many items to choose from: fewer if the texts are long and people wait."""
@@ -71,32 +68,27 @@ class Start:
         affordable = int(self.most_words / max(float(self.corpus.reading[free].mean()), 1.0))
         return min(CANDIDATES, max(FEWEST_CANDIDATES, affordable))
 
-    def more(self, round: int, free: IntArray, terms: RoundSettings, spent: int) -> RoundSelection | None:
+    def more(self, round: int, free: IntArray, terms: RoundSettings) -> RoundSelection | None:
         """More random items, if too few were answered to train a model; ``None`` if none are left or affordable."""
         count = min(len(free), self.config.budget.seed_items)
         if not count:
             return None
         drawn = rng(self.config.seed, "seed items", round).choice(self.corpus.by_id(free), count, replace=False)
-        selection = self.selection(round, drawn, terms, spent)
+        selection = self.selection(round, drawn, terms)
         return selection if selection.items else None
 
-    def selection(
-        self, round: int, items: IntArray, terms: RoundSettings, spent: int, purpose: str = "seed"
-    ) -> RoundSelection:
+    def selection(self, round: int, items: IntArray, terms: RoundSettings, purpose: str = "seed") -> RoundSelection:
         """These items for all tasks, as far as the money goes."""
-        aside = set(self.dev.tolist())
         prices = self.pricing.prices(items, {}, terms.costs)
         total = terms.config.budget.total
-        if total is not None and self.config.budget.counts == "items":
-            most = max(0, int(total) - spent)
-            items, prices = items[:most], prices.take(np.arange(min(most, len(items))))
-        elif total is not None:
-            affordable = np.cumsum(prices.joint()) <= terms.costs.units(total) - spent
-            items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
+        if total is not None:
+            by_item = self.config.budget.counts == "items"
+            each, left = (np.ones(len(items)), int(total)) if by_item else (prices.joint(), terms.costs.units(total))
+            affordable = np.flatnonzero(np.cumsum(each) <= left - self.state.spent())
+            items, prices = items[affordable], prices.take(affordable)
         selected = selected_items(self.corpus, items, prices, None, purpose)
-        for at, item in enumerate(items.tolist()):
-            if item in aside:
-                selected[at] = selected[at].model_copy(update={"purpose": "dev"})
+        for at in np.flatnonzero(np.isin(items, self.dev)).tolist():
+            selected[at] = selected[at].model_copy(update={"purpose": "dev"})
         return RoundSelection(round=round, items=tuple(selected))
 
 
@@ -107,28 +99,15 @@ def start_candidates(items: IntArray, seed: int, most: int = CANDIDATES) -> IntA
     return np.sort(rng(seed, "start candidates").choice(items, most, replace=False))
 
 
-def covering_start(
-    learner: Learner,
-    corpus: Corpus,
-    items: IntArray,
-    labelled: IntArray,
-    prices: Prices,
-    budget: int,
-    *,
-    in_items: bool = False,
-    seed: int = 0,
-    progress: Progress = no_progress,
-) -> IntArray:
-    """The ``items`` that cover the others best within a budget, beside ``labelled`` ones; all are positions."""
-    read = corpus.take(np.union1d(items, labelled))
-    space = UnitSpace(lambda part: learner.embeddings(part.unlabelled(), progress=progress), read)
+def cover_candidates(
+    corpus: Corpus, items: IntArray, labelled: IntArray, prices: Prices, embed: Callable[[Corpus], Embeddings]
+) -> Candidates:
+    """The ``items`` as COVER selects from them before there is a model, beside ``labelled`` ones; all are positions."""
+    space = UnitSpace(embed, corpus.take(np.union1d(items, labelled)))
     pool, known = corpus.take(items), corpus.take(labelled)
-    near = {name: np.flatnonzero(known.labels[name].present) for name in corpus.schema}
+    near = {name: known.take(np.flatnonzero(known.labels[name].present)) for name in corpus.schema}
     features = PoolFeatures(
         units={name: space.all_units(task, pool) for name, task in corpus.schema.items()},
-        labelled=ItemFeatures(units={n: space.all_units(t, known.take(near[n])) for n, t in corpus.schema.items()}),
+        labelled=ItemFeatures(units={n: space.all_units(task, near[n]) for n, task in corpus.schema.items()}),
     )
-    unsure = np.zeros((len(items), len(corpus.schema)))
-    candidates = Candidates(pool.ids.tolist(), unsure, prices, features=features)
-    chosen = make_strategy("COVER").select(candidates, budget, seed, in_items=in_items).items
-    return items[chosen]
+    return Candidates(pool.ids.tolist(), np.zeros((len(items), len(corpus.schema))), prices, features=features)

@@ -5,12 +5,11 @@ Nothing here needs a model, so a server can use it while another process trains.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from bursar.campaign.annotation_speed import prices_at, usual_rates
 from bursar.campaign.checks import strategy_in_use
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import (
@@ -23,7 +22,7 @@ from bursar.campaign.decisions import (
     SettingChange,
     ended_under,
 )
-from bursar.campaign.pricing import charges_of, measured_rates
+from bursar.campaign.pricing import charges_of, measured_rates, prices_at, usual_rates
 from bursar.campaign.setting_changes import changed_config, differences
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger import Answer, Ledger, Submission
@@ -150,7 +149,7 @@ class CampaignState:
         if want.purpose in SEEDS and terms.config.budget.total is None:
             return  # seed items are paid apart from the rounds
         last = max(self.rounds_opened, terms.config.budget.rounds)
-        if self.allowance(last, terms) < _price(want, terms):
+        if self.allowance(last, terms) < self.price(want):
             fix = "raise the budget under Decide first"
             raise LedgerError(f"no money is left to ask about item {skip.item!r} again", fix=fix)
 
@@ -255,17 +254,18 @@ class CampaignState:
 
         In units of money, or in items if the budget counts those. Pending requests count as spent.
         """
-        if terms.config.budget.counts == "items":
-            seeds, spent = self.items_bought(SEEDS), self.items_bought()
-        else:
-            seeds, spent = sum(self.ledger.spent(purpose=p) for p in SEEDS), self.ledger.spent()
+        seeds, spent = self.spent(SEEDS), self.spent()
         for want in self.open():
-            price = _price(want, terms)
+            price = self.price(want)
             spent += price
             seeds += price if want.purpose in SEEDS else 0
         free = seeds + self._income(round, terms) - spent
         total = terms.config.budget.total
         return free if total is None else min(free, _units(total, terms) - spent)
+
+    def price(self, want: ItemRequest) -> int:
+        """The estimated cost of a request: money, or one item if the budget counts those."""
+        return 1 if self.config.budget.counts == "items" else sum(want.estimate.values())
 
     def whole_budget(self, terms: RoundSettings) -> int:
         """What the whole campaign may cost under these settings, apart from its seed items."""
@@ -280,9 +280,11 @@ class CampaignState:
         income = sum(_units(each.config.budget.per_round, each) for each in opened)
         return income + (round - len(opened)) * _units(terms.config.budget.per_round, terms)
 
-    def items_bought(self, purposes: Iterable[str] | None = None) -> int:
-        """How many items were paid for, for some purposes or all."""
-        return len(set(self.ledger.bought(purposes=purposes)) - set(self.ledger.bought(purposes=(GIVEN,))))
+    def spent(self, purposes: Sequence[str] | None = None) -> int:
+        """What was spent for some purposes or all: units of money, or items if the budget counts those."""
+        if self.config.budget.counts == "items":
+            return len(set(self.ledger.bought(purposes=purposes)) - set(self.ledger.bought(purposes=(GIVEN,))))
+        return self.ledger.spent() if purposes is None else sum(self.ledger.spent(purpose=p) for p in purposes)
 
     @property
     def ended(self) -> str | None:
@@ -304,11 +306,6 @@ class CampaignState:
             if earlier and max(newest) <= max(earlier):
                 return f"{budget.patience} rounds brought no better development score"
         return None
-
-
-def _price(want: ItemRequest, terms: RoundSettings) -> int:
-    """The estimated cost of a request: money, or one item if the budget counts those."""
-    return 1 if terms.config.budget.counts == "items" else sum(want.estimate.values())
 
 
 def _units(amount: float, terms: RoundSettings) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,11 +138,3 @@ def _of_length_1(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     found: Vectors = vectors / np.maximum(lengths, 1e-9)
     return found
-
-
-def units_of(
-    space: UnitSpace, tasks: Mapping[str, Task], pool: Corpus, labelled: Corpus, doubts: Mapping[str, UnitDoubts]
-) -> tuple[dict[str, Units], dict[str, Units]]:
-    """The doubtful units of a pool and the units of labelled items, by task."""
-    mine = {name: space.units(pool, doubts[name]) for name in tasks}
-    return mine, {name: space.labelled(task, labelled, doubts[name]) for name, task in tasks.items()}

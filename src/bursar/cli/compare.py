@@ -99,7 +99,7 @@ def _labelled(results: dict[Path, RunResult]) -> dict[str, dict[int, LearningCur
 
 
 def _differences(labelled: dict[str, dict[int, LearningCurve]]) -> Sequence[Any]:
-    from bursar.campaign.across_seeds import area_by_seed, paired
+    from bursar.campaign.curves import area_by_seed, paired
 
     areas, first = area_by_seed(labelled), next(iter(labelled))
     return [found for other in labelled if other != first and (found := paired(first, other, areas)) is not None]
@@ -110,7 +110,7 @@ def _tables(reference: RunResult, labelled: dict[str, dict[int, LearningCurve]])
     from dataclasses import asdict
     from statistics import fmean
 
-    from bursar.campaign.across_seeds import area_by_seed
+    from bursar.campaign.curves import area_by_seed
 
     areas = area_by_seed(labelled)
     arms = [

@@ -22,7 +22,6 @@ from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.annotation.projects import Draft, Wishes
-    from bursar.campaign.decisions import RoundRecord
 
 T = TypeVar("T")
 
@@ -184,6 +183,7 @@ def new(
 --serve[/bold]
     """
     from bursar.annotation.projects import create_project, draft_project
+    from bursar.cli.show import FirstSelection
 
     if project.exists() and (not project.is_dir() or any(project.iterdir())):
         raise ConfigError(f"{project} already exists", fix="choose another folder")
@@ -191,23 +191,13 @@ def new(
     corpus = data.read(ask)
     wishes = settings.wishes(project, corpus, ask)
     draft = draft_project(corpus, wishes)
-    with FirstSelection(first="creating the project", patience=2.0) as progress:
-        create_project(project, draft, watcher=progress)
+    with ProgressBar(first="creating the project", patience=2.0) as bar:
+        create_project(project, draft, watcher=FirstSelection(bar))
     _print_summary(project, draft, wishes)
     if serve:
         serve_locally(project)
     else:
         typer.echo(f"\nNext: bursar serve {shlex.quote(str(project))}")
-
-
-class FirstSelection(ProgressBar):
-    """The progress of selecting the first items, which may read thousands of texts."""
-
-    def stage(self, round: int, what: str, done: float) -> None:
-        self.update("selecting the first items" if what == "reading" else what, done)
-
-    def scored(self, record: RoundRecord) -> None:
-        """No model is trained before the first answer."""
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,24 @@ def demo(settings: RunSettings) -> None:
 
     You can interrupt it at any time: the same command resumes.
     """
-    from bursar.campaign.demo import demo_config
-
     _run(demo_config(), settings)
+
+
+def demo_config() -> bursar.CampaignConfig:
+    """The demo's campaign: two tasks of the built-in corpus share one budget, beside random labelling."""
+    from bursar.campaign.config import parse_config
+
+    return parse_config(
+        {
+            "name": "demo",
+            "tasks": ["intent", "slots"],
+            "compare": ["RANDOM"],
+            "corpus": {"items": 8000, "pool_items": 2000, "dev": None, "test_items": 600},
+            "budget": {"seed_items": 50, "per_round": 500, "rounds": 4},
+            "audit": {"shadow": False},  # random labelling itself says what was saved
+        },
+        "demo",
+    )
 
 
 @grouped
@@ -129,8 +144,8 @@ def _run(config: bursar.CampaignConfig, settings: RunSettings, engine: str = "he
 
 def _run_seeds(config: bursar.CampaignConfig, settings: RunSettings, engine: str, trust: bool) -> None:
     """Run one campaign per seed, each in a folder of its own, and write one report of all."""
-    from bursar.campaign.across_seeds import seeds_of
     from bursar.campaign.checks import fallback_notice
+    from bursar.campaign.curves import seeds_of
     from bursar.compute import make_engine
     from bursar.report.across_seeds import difference_table, seeds_table, write_seeds_report
 
@@ -188,7 +203,7 @@ def _run_one(
 def _clear(folder: Path, config: bursar.CampaignConfig) -> None:
     """Delete the folder of a run; refuse any other folder."""
     from bursar.campaign.config import CONFIG_FILE
-    from bursar.campaign.lock import Lock
+    from bursar.campaign.folder import Lock
 
     if config.ledger is not None:
         raise ConfigError("--fresh cannot delete a ledger on a server", fix="name another schema in ledger.url")

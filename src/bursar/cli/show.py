@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from rich.text import Text
 
+from bursar.campaign.participants import Observer
 from bursar.cli.output import ProgressBar
 from bursar.compute import duration
 from bursar.tasks import CostModel, Task
@@ -70,7 +71,7 @@ class RunDisplay(ProgressBar):
 
 
 @dataclass(frozen=True)
-class ArmDisplay:
+class ArmDisplay(Observer):
     """Passes the progress of one strategy on to the display."""
 
     display: RunDisplay
@@ -81,6 +82,16 @@ class ArmDisplay:
 
     def scored(self, record: RoundRecord) -> None:
         self.display.row(self.arm, record)
+
+
+@dataclass(frozen=True)
+class FirstSelection(Observer):
+    """The progress of selecting the first items, which may read thousands of texts."""
+
+    bar: ProgressBar
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        self.bar.update("selecting the first items" if what == "reading" else what, done)
 
 
 class SearchDisplay:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.decisions import RoundRecord
+from bursar.campaign.participants import GoldAnnotator, Observer
 from bursar.campaign.splits import fully_labelled, load_parts
 from bursar.compute import ProgressCallback, Unit
 from bursar.corpus import Corpus
@@ -169,7 +169,7 @@ def _folder(unit: Unit, place: Path | None) -> Iterator[Path]:
 
 
 @dataclass
-class _Reporter:
+class _Reporter(Observer):
     """Passes on how far a campaign is."""
 
     report: ProgressCallback
@@ -180,13 +180,10 @@ class _Reporter:
             self.last = (round, what)
             self.report([round, what])
 
-    def scored(self, record: RoundRecord) -> None:
-        """Read from the ledger at the end."""
-
 
 def _curve(campaign: Campaign) -> dict[str, Any]:
     """By round: the money spent, the items labelled, and the main score of each task."""
-    schema, unit = campaign.corpus.schema, float(campaign.costs.unit)
+    schema, unit = campaign.corpus.schema, float(campaign.terms.costs.unit)
     rounds = [
         {
             "round": record.round,
@@ -196,7 +193,7 @@ def _curve(campaign: Campaign) -> dict[str, Any]:
         }
         for record in campaign.ledger.decisions(RoundRecord)
     ]
-    return {"rounds": rounds, "ended": campaign.ended}
+    return {"rounds": rounds, "ended": campaign.state.ended}
 
 
 def source_of(given: Any) -> str | None:

@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.annotation.active_settings import prices_table, typical_price
+from bursar.annotation.active_settings import plan_loop, prices_table, typical_price
 from bursar.annotation.projects import UNIT
-from bursar.campaign.budget_plan import plan_loop
 from bursar.campaign.checks import check_served, fallback_notice
 from bursar.campaign.config import parse_config
 from bursar.comparison.cells import DEV, POOL, TEST, Material, Parcel, forget, run_cell, source_of, split, unit_of

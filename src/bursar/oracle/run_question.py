@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.decisions import CampaignEnded, RoundSelection
+from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.splits import DataSplits, fully_labelled
 from bursar.errors import ConfigError
 from bursar.ledger import Ledger

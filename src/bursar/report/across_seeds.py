@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bursar.campaign.across_seeds import Difference, area_by_seed, curves_by_arm, mean_curve, mean_interval, paired
-from bursar.campaign.curves import LearningCurve
+from bursar.campaign.curves import (
+    Difference,
+    LearningCurve,
+    area_by_seed,
+    curves_by_arm,
+    mean_curve,
+    mean_interval,
+    paired,
+)
 from bursar.campaign.results import RunResult
 from bursar.report.charts import Band, Chart, Point, Polyline, arm_look, money_axis, score_axis
 from bursar.report.page import REPORT_FILE, fill, write_page

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from bursar.annotation.projects import Wishes, create_project, money_text
 from bursar.annotation.uploads import Choice, Upload, WishedTask
-from bursar.campaign.observers import NullObserver
+from bursar.campaign.participants import Observer
 from bursar.errors import BursarError, ConfigError
 from bursar.web.accounts import same_secret
 from bursar.web.api import CSRF, RequestBody, add_error_handlers
@@ -45,7 +45,7 @@ Short = Annotated[str, Field(max_length=200)]
 Amount = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
 
 
-class StartState(NullObserver):
+class StartState(Observer):
     """The uploaded file, and the project that was created from it. ``on_created`` is called once it is there."""
 
     def __init__(self, folder: Path, on_created: Callable[[], None] = lambda: None) -> None:

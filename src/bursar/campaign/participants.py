@@ -1,4 +1,4 @@
-"""Annotators: in a simulation, the gold labels answer."""
+"""Who takes part in a campaign: annotators answer, observers follow its progress."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bursar.campaign.decisions import RoundRecord
 from bursar.corpus import Corpus
 from bursar.errors import DataError
 
@@ -38,3 +39,13 @@ class GoldAnnotator:
             if task not in labels:
                 raise DataError(f"there is no gold label for task {task!r}", item=item)
         return {task: labels[task] for task in tasks}
+
+
+class Observer:
+    """Follows a campaign; by default it ignores everything."""
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        """A round is at this stage, and this share of it is done."""
+
+    def scored(self, record: RoundRecord) -> None:
+        """A round's model has been trained and scored."""
