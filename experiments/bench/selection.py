@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection import Candidates, greedy_by_confidence, make_strategy
-from bursar.selection.diversify import batch_bald, k_center
+from bursar.selection.diversify import BatchScores, batch_bald, k_center
 from bursar.selection.spend import spend_disjoint
 from bursar.tasks import Beliefs
 from bursar.uncertainty import entropy_confidence
@@ -327,7 +327,7 @@ def batch(which: str, items: int, wanted: int) -> dict[str, Any]:
     p = passes_of(items)
     price, rng = np.ones(items, dtype=np.int64), np.random.default_rng(0)
     start = time.perf_counter()
-    picks = batch_bald([p], price, wanted, rng) if which == "ours" else plain.batch_bald(p, wanted)
+    picks = batch_bald(BatchScores([p]), price, wanted, rng) if which == "ours" else plain.batch_bald(p, wanted)
     return {"seconds": time.perf_counter() - start, "picks": picks.tolist()}
 
 

@@ -96,9 +96,8 @@ def test_the_rate_of_a_clean_curve_is_found_whatever_its_height(beta, block):
 
 def test_a_curve_may_begin_anywhere_and_its_points_may_come_in_any_order():
     at = np.array([400, 100, 300, 200, 150, 250])
-    found = fit_rate(at, 0.4 + 1e-3 * gain(at, rate_of(0.7, 100)), block=100, source="ledger")
+    found = fit_rate(at, 0.4 + 1e-3 * gain(at, rate_of(0.7, 100)), block=100)
     assert found.beta == pytest.approx(0.7, abs=1e-4)
-    assert found.source == "ledger"
 
 
 @pytest.mark.parametrize("known", [True, False])

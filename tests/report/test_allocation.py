@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from bursar.allocation import Context, Informativeness, ReductionRate, SplitEstimates, SplitProblem, advise
-from bursar.report.allocation import render_allocation, write_allocation_page
+from bursar.report.allocation import render_allocation
+from bursar.report.page import write_page
 
 
 @pytest.fixture
@@ -44,6 +45,6 @@ def test_its_figures_are_the_estimates(split):
 
 
 def test_it_is_written_whole(split, tmp_path):
-    path = write_allocation_page(split, "my tasks", tmp_path / "split.html")
+    path = write_page(render_allocation(split, "my tasks", {}), tmp_path / "split.html")
     assert path.read_text().rstrip().endswith("</html>")
     assert [file.name for file in tmp_path.iterdir()] == ["split.html"]

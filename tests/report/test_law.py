@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from bursar.report.law import front_table, points_table, render_law, residual_charts, variables_table, write_law_page
+from bursar.report.law import front_table, points_table, render_law, residual_charts, variables_table
+from bursar.report.page import write_page
 from tests.laws.planted import card, planted_laws
 
 LAWS = planted_laws().named()
@@ -62,7 +63,7 @@ def test_tables_have_every_variable_point_and_formula():
 
 @pytest.mark.parametrize("name", list(LAWS))
 def test_every_law_has_a_page_that_loads_nothing(name, tmp_path):
-    text = write_law_page(LAWS[name], name, tmp_path / "law.html").read_text()
+    text = write_page(render_law(LAWS[name], name), tmp_path / "law.html").read_text()
     assert f"<h1>{name.capitalize()}</h1>" in text
     body = text[: text.index('<script type="application/json"')]
     assert "http" not in body.replace("http-equiv", "")

@@ -105,13 +105,8 @@ def test_greedy_is_near_the_best_on_the_whole():
 def test_looking_at_few_items_finds_what_looking_at_all_finds(seed, power):
     rng = np.random.default_rng(seed)
     task, units, labelled = coverage_of(rng, 60)
-    price = rng.integers(1, 10, 60)
+    price, again = rng.integers(1, 10, 60), deepcopy(task)
     chosen, _ = bought([(task, units, labelled)], price, 60, power=power)
-    again = Coverage(units, labelled, np.random.default_rng(1), 40)
-    again.targets, again.weights, again.scale, again._scaled = task.targets, task.weights, task.scale, task._scaled
-    again._kept = np.empty((0, len(task.weights)), dtype=np.float32)
-    again.covered = np.exp(-module._nearest(labelled, task.targets) / task.scale)
-    again.open = float((1 - again.covered) @ again.weights)
     left, open_, plain = 60, np.ones(60, dtype=bool), []
     while (able := open_ & (price <= left)).any():
         scores = np.where(able, again.gains(np.arange(60)) / price**power, -1)

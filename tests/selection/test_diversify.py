@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
-from bursar.selection.diversify import _Joint, badge, batch_bald, k_center
+from bursar.selection import diversify
+from bursar.selection.diversify import BatchScores, JointDistribution, badge, batch_bald, k_center
 
 seeds = st.integers(0, 10**6)
 
@@ -121,7 +122,8 @@ def test_badge_draws_as_if_the_gradients_were_written_out(seed, n, budget):
         np.sqrt(w) * (features[:, :, None] * r[:, None, :]).reshape(n, -1)
         for w, r in zip(weights, residuals, strict=True)
     ]
-    got = badge(features, residuals, price, budget, np.random.default_rng(seed), weights=weights)
+    weighted = [np.sqrt(w) * r for w, r in zip(weights, residuals, strict=True)]
+    got = badge(features, weighted, price, budget, np.random.default_rng(seed))
     expected = plain_badge(np.concatenate(written_out, axis=1), price, budget, np.random.default_rng(seed))
     assert got.tolist() == expected
 
@@ -170,16 +172,20 @@ def test_batch_bald_picks_by_the_joint_information_of_all_configurations(seed, n
     copies = rng.integers(0, n, size=n)  # with duplicates
     probabilities = [random_passes(rng, passes, n, classes)[:, copies] for classes in (2, 3)]
     price, weights, extra = rng.integers(0, 5, size=n), rng.random(2), rng.choice([0, 0.1], size=n)
-    got = batch_bald(probabilities, price, budget, rng, weights=weights, extra=extra, block=block)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diversify, "BLOCK", block)
+        got = batch_bald(BatchScores(probabilities, weights, extra), price, budget, rng)
     assert got.tolist() == plain_batch_bald(probabilities, price, budget, weights, extra)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_old_gains_as_bounds_find_what_scoring_everything_again_finds(seed):
+def test_old_gains_as_bounds_find_what_scoring_everything_again_finds(seed, monkeypatch):
     p = random_passes(np.random.default_rng(seed), 10, 300, 2)
-    lazy = batch_bald([p], ones(300), 9, np.random.default_rng(0), block=4)  # 2⁹ configurations: exact
-    full = batch_bald([p], ones(300), 9, np.random.default_rng(0), block=300)
-    assert lazy.tolist() == full.tolist()
+    picks = []
+    for block in (4, 300):
+        monkeypatch.setattr(diversify, "BLOCK", block)
+        picks.append(batch_bald(BatchScores([p]), ones(300), 9, np.random.default_rng(0)).tolist())  # exact: 2⁹
+    assert picks[0] == picks[1]
 
 
 def test_batch_bald_does_not_ask_the_same_question_twice_where_bald_does():
@@ -188,7 +194,7 @@ def test_batch_bald_does_not_ask_the_same_question_twice_where_bald_does():
     p = np.stack([yes, 1 - yes], axis=2)
     alone = [joint_information(p, [a]) for a in range(3)]
     assert alone[0] == alone[1] > alone[2]
-    assert batch_bald([p], ones(3), 2, np.random.default_rng(0)).tolist() == [0, 2]
+    assert batch_bald(BatchScores([p]), ones(3), 2, np.random.default_rng(0)).tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("models_differ", [0.6, 5.0])  # by 5, most configurations settle which pass it is
@@ -197,7 +203,7 @@ def test_sampled_gains_lie_around_the_exact_ones(models_differ):
     exact = joint_information(p, list(range(9))) - joint_information(p, list(range(8)))
     gains = []
     for seed in range(60):
-        task, rng = _Joint(p), np.random.default_rng(seed)
+        task, rng = JointDistribution(p), np.random.default_rng(seed)
         for item in range(8):  # 6,561 configurations
             task.add(item, 200, rng)
         assert task.sampled
@@ -209,17 +215,17 @@ def test_sampled_gains_lie_around_the_exact_ones(models_differ):
 
 def test_a_sampled_batch_tells_nearly_as_much_as_an_exact_one():
     p = random_passes(np.random.default_rng(5), 10, 60, 3, spread=0.7)
-    exact = batch_bald([p], ones(60), 8, np.random.default_rng(0), samples=3**8)
+    exact = batch_bald(BatchScores([p]), ones(60), 8, np.random.default_rng(0), samples=3**8)
     exact_information = joint_information(p, exact)
     for seed in range(5):
-        sampled = batch_bald([p], ones(60), 8, np.random.default_rng(seed), samples=300)
+        sampled = batch_bald(BatchScores([p]), ones(60), 8, np.random.default_rng(seed), samples=300)
         assert joint_information(p, sampled) > 0.97 * exact_information
 
 
 def test_passes_that_are_certain_make_no_numerical_trouble():
     p = np.eye(3)[np.random.default_rng(0).integers(0, 3, size=(5, 20))]
     with np.errstate(all="raise", under="ignore"):
-        picks = batch_bald([p, p], ones(20), 20, np.random.default_rng(0), samples=4)
+        picks = batch_bald(BatchScores([p, p]), ones(20), 20, np.random.default_rng(0), samples=4)
     assert sorted(picks.tolist()) == list(range(20))
 
 
@@ -227,7 +233,7 @@ def test_batch_bald_never_holds_all_samples_of_all_items():
     p = random_passes(np.random.default_rng(0), 10, 2000, 10)
     tracemalloc.start()
     try:
-        batch_bald([p], ones(2000), 6, np.random.default_rng(0))
+        batch_bald(BatchScores([p]), ones(2000), 6, np.random.default_rng(0))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -251,7 +257,7 @@ def by_badge(n, price, budget, seed=0, same=False):
 def by_batch_bald(n, price, budget, seed=0, same=False):
     rng = np.random.default_rng(seed)
     p = random_passes(rng, 4, n, 3)
-    return batch_bald([p[:, [0] * n] if same else p], price, budget, rng, samples=10, block=3)
+    return batch_bald(BatchScores([p[:, [0] * n] if same else p]), price, budget, rng, samples=10)
 
 
 each = pytest.mark.parametrize("pick", [by_k_center, by_badge, by_batch_bald])
@@ -287,7 +293,7 @@ def test_an_empty_pool_gives_an_empty_batch():
         k_center(np.zeros((0, 3)), none, 5),
         k_center(np.zeros((0, 3)), none, 5, centres=np.zeros((2, 3))),
         badge(np.zeros((0, 3)), [np.zeros((0, 2))], none, 5, rng),
-        batch_bald([np.zeros((4, 0, 2))], none, 5, rng),
+        batch_bald(BatchScores([np.zeros((4, 0, 2))]), none, 5, rng),
     ):
         assert picks.tolist() == []
         assert picks.dtype == np.int64
@@ -303,14 +309,16 @@ def test_what_cannot_be_right_is_refused_with_the_task_named():
             x, ones(3), 1, centres=np.zeros((4, 3))
         ),
         "no residuals": lambda: badge(x, [], ones(3), 1, rng),
-        "2 tasks need one weight each": lambda: badge(x, [x, x], ones(3), 1, rng, weights=[1, -1]),
+        "2 tasks need one weight each": lambda: batch_bald(BatchScores([half, half], [1, -1]), ones(3), 1, rng),
         "price is negative": lambda: k_center(x, np.array([1, -1, 1]), 1),
         "whole numbers": lambda: k_center(x, np.array([0.5, 1, 1]), 1),
         "the residuals of task 1 contain NaN": lambda: badge(x, [x, nan], ones(3), 1, rng),
-        "task 1: BatchBALD needs at least 2 passes.*Fix": lambda: batch_bald([half, half[:1]], ones(3), 1, rng),
-        "task 0: the probabilities of an item": lambda: batch_bald([2 * half], ones(3), 1, rng),
-        "extra scores": lambda: batch_bald([half], ones(3), 1, rng, extra=np.zeros(2)),
-        "at least 1": lambda: batch_bald([half], ones(3), 1, rng, samples=0),
+        "task 1: BatchBALD needs at least 2 passes.*Fix": lambda: batch_bald(
+            BatchScores([half, half[:1]]), ones(3), 1, rng
+        ),
+        "task 0: the probabilities of an item": lambda: batch_bald(BatchScores([2 * half]), ones(3), 1, rng),
+        "extra scores": lambda: batch_bald(BatchScores([half], extra=np.zeros(2)), ones(3), 1, rng),
+        "at least 1": lambda: batch_bald(BatchScores([half]), ones(3), 1, rng, samples=0),
     }.items():
         with pytest.raises(SelectionError, match=message):
             attempt()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.selection import fronts as fronts_module
-from bursar.selection.fronts import _factors, fronts, thin_front
+from bursar.selection.fronts import factors, fronts, thin_front
 
 seeds = st.integers(0, 10**6)
 
@@ -127,7 +127,7 @@ def test_weighted_fronts_are_those_of_the_definition(seed, items, tasks, which):
 @settings(max_examples=60, deadline=None)
 def test_the_weighted_rule_is_a_strict_partial_order(seed, tasks, which):
     points, weights = random_confidence(seed, 16, tasks), np.array(WEIGHTS[tasks][which])
-    factor = _factors(points, weights)
+    factor = factors(points, weights)
     above = np.array([[dominates(x, y, factor) for y in points] for x in points])
     assert not above.diagonal().any()
     assert not (above & above.T).any()
@@ -138,7 +138,7 @@ def test_the_weighted_rule_is_a_strict_partial_order(seed, tasks, which):
 def test_a_lighter_task_counts_by_the_quantile_at_its_weight():
     points = np.array([[0.1, 0.2], [0.4, 0.6], [0.6, 0.8], [0.9, 1.0]])
     # The first task weighs a third: 0.1, 0.4, 0.6 and 0.9 have the quantile 0.4 there.
-    np.testing.assert_allclose(_factors(points, np.array([1.0, 2.0])), [0.4, 1.0])
+    np.testing.assert_allclose(factors(points, np.array([1.0, 2.0])), [0.4, 1.0])
     # So the first point dominates all that have 0.4 · c ≥ 0.1 there, and no other point dominates: 0.4 · 0.9 < 0.4.
     assert [front.tolist() for front in fronts(points, np.array([1.0, 2.0]))] == [[0], [1, 2, 3]]
 

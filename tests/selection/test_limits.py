@@ -77,7 +77,6 @@ def test_limits_on_some_items_and_on_all_tasks_together_are_the_same_limits():
     assert some.groups.group.tolist() == [0, 0]
     assert limits.together().sums[0].use.tolist() == [[3], [7], [11]]
     assert limits.together().sums[0].at_most == 9
-    assert limits.sums[0].of(np.array([[True, False], [True, True], [False, False]])).tolist() == [1, 7, 0]
 
 
 def test_no_limits_are_false_and_any_are_true():

@@ -215,7 +215,7 @@ def test_no_item_can_deviate_from_the_plan_for_less_than_its_loss(monkeypatch, k
     for _ in range(20):
         menu, able, budget, limits = random_case(rng, kind)
         able = able & (menu.reading[:, None] + menu.own <= budget)
-        plan = program._Problem(menu, able, budget, limits).plan()
+        plan = program.LimitedProblem(menu, able, budget, limits).plan()
         every, worth, planned = at_the_plan(menu, able, plan, limits)
         for item, least in enumerate(plan.least):
             others = worth[(every[:, item] != plan.chosen[item]).any(axis=1)]
@@ -232,11 +232,11 @@ def test_whatever_loses_less_than_the_gap_is_offered_to_the_program(monkeypatch,
     for _ in range(12):
         menu, able, budget, limits = random_case(rng, kind)
         able = able & (menu.reading[:, None] + menu.own <= budget)
-        problem = program._Problem(menu, able, budget, limits)
+        problem = program.LimitedProblem(menu, able, budget, limits)
         plan = problem.plan()
         every, worth, planned = at_the_plan(menu, able, plan, limits)
         gap = float(rng.random())
-        row, tasks = problem._ways(plan, np.arange(len(able)), gap)
+        row, tasks = problem.ways(plan, np.arange(len(able)), gap)
         offered = {(item, *way) for item, way in zip(row.tolist(), tasks.tolist(), strict=True)}
         close = every[planned - worth < gap]
         needed = {(item, *way) for one in close.tolist() for item, way in enumerate(one) if any(way)}
@@ -360,8 +360,8 @@ def test_every_way_to_buy_an_item_is_offered_to_the_first_program():
     rng = np.random.default_rng(51)
     menu = random_menu(rng, 4, 3, dearest=5)
     able = rng.random((4, 3)) < 0.7
-    problem = program._Problem(menu, able, 100, Limits())
-    row, tasks = problem._ways(problem.plan(), np.arange(4), np.inf)
+    problem = program.LimitedProblem(menu, able, 100, Limits())
+    row, tasks = problem.ways(problem.plan(), np.arange(4), np.inf)
     for item in range(4):
         expected = [s.tolist() for s in subsets(3) if not (s & ~able[item]).any()]
         assert sorted(tasks[row == item].tolist()) == sorted(expected)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bursar.selection import make_strategy
-from bursar.selection.diversify import batch_bald
+from bursar.selection.diversify import BatchScores, batch_bald
 from bursar.selection.spend import spend_disjoint
 from experiments.bench import judged, plain, programs
 from experiments.bench import selection as bench
@@ -124,13 +124,13 @@ def test_a_script_picks_what_the_strategy_picks(name, script, items, wanted):
 
 def test_plain_batch_bald_picks_what_ours_picks_while_nothing_is_sampled():
     p = bench.passes_of(60, passes=6, labels=4)
-    ours = batch_bald([p], np.ones(60, dtype=np.int64), 5, np.random.default_rng(0), samples=4**4)
+    ours = batch_bald(BatchScores([p]), np.ones(60, dtype=np.int64), 5, np.random.default_rng(0), samples=4**4)
     assert plain.batch_bald(p, 5, samples=4**4).tolist() == ours.tolist()
 
 
 def test_a_sampled_plain_batch_tells_about_as_much_as_ours():
     p = bench.passes_of(80, passes=6, labels=4)
-    ours = batch_bald([p], np.ones(80, dtype=np.int64), 12, np.random.default_rng(0), samples=300)
+    ours = batch_bald(BatchScores([p]), np.ones(80, dtype=np.int64), 12, np.random.default_rng(0), samples=300)
     theirs = plain.batch_bald(p, 12, samples=300)
     assert len(set(theirs.tolist())) == 12
     assert plain.information(p, ours) == pytest.approx(plain.information(p, theirs), abs=0.05)

@@ -31,11 +31,7 @@ HALVINGS = 200
 
 @dataclass(frozen=True, eq=False)
 class Good:
-    """Something sold in steps.
-
-    >>> [int(steps) for steps in best_steps([Good(np.array([6, 5]), 3), Good(np.array([4, 3, 1]), 2)], money=7)]
-    [1, 2]
-    """
+    """Something sold in steps."""
 
     worth: IntArray  # (steps,): value of each further step, positive and not increasing
     cost: int
@@ -73,9 +69,6 @@ def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
     """Take steps by value per cost, ties to the earlier good, skipping those that do not fit; and an upper bound.
 
     The bound is the value of all steps before the first that does not fit, plus the affordable fraction of that one.
-
-    >>> greedy_steps([Good(np.array([6, 5]), 3), Good(np.array([4, 3, 1]), 2)], money=6)
-    ([1, 1], 11.666666666666666)
     """
     unit = gcd(*(good.cost for good in goods)) or 1
     money //= unit
@@ -160,9 +153,6 @@ def combined(before: IntArray, good: Good) -> IntArray:
     ``before`` does not decrease. Amounts are arranged in rows of ``cost``, so that a step of the good is one row. The
     ``source`` of a row, the first best row for the remaining money, does not decrease either, because ``totals`` are
     concave. So the sources of two rows bound that of a row between them.
-
-    >>> combined(np.array([0, 0, 4, 4, 4, 4]), Good(np.array([5, 3]), 2)).tolist()
-    [0, 0, 5, 5, 9, 9]
     """
     cost, totals, most = good.cost, good.totals, len(good.worth)
     rows = -(-len(before) // cost)

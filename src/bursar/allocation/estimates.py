@@ -165,7 +165,6 @@ def fit_rate(
     *,
     freedom: int | None = None,
     block: float | None = None,
-    source: str = "given",
 ) -> ReductionRate:
     """The reduction rate of a learning curve: ``score ≈ a + b·g(N)`` with ``b ≥ 0``, of which only the shape is used.
 
@@ -192,7 +191,7 @@ def fit_rate(
     apart = np.unique(at)
     if block is None:
         block = float(apart[1] - apart[0]) if len(apart) > 1 else 1.0
-    unknown = ReductionRate(UNKNOWN, SMALLEST, 1.0, block, source)
+    unknown = ReductionRate(UNKNOWN, SMALLEST, 1.0, block)
     if len(apart) < FEWEST:
         return unknown
     curve = _Curve((at - at.min()) / block, score, np.ones_like(score) if weight is None else weight)
@@ -212,7 +211,7 @@ def fit_rate(
         return unknown
     slow, fast = curve.ends(decays, misfit <= limit, best, limit)
     low, beta, high = (min(1.0, max(SMALLEST, math.exp(-decay))) for decay in (fast, best, slow))
-    found = ReductionRate(beta, low, high, block, source)
+    found = ReductionRate(beta, low, high, block)
     return unknown if tells_nothing(found) else found
 
 

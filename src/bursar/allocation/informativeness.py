@@ -99,11 +99,6 @@ def from_gains(tasks: tuple[str, ...], gains: FloatArray, about: Mapping[str, An
 
     ``gains`` are (repetitions, from, to). Standard errors come from the jackknife over repetitions. A task that gained
     nothing from its own labels has 0 ± 1 everywhere.
-
-    >>> gains = np.array([[[2.0, 1.0], [1.0, 4.0]], [[4.0, 2.0], [1.0, 4.0]]])
-    >>> found = from_gains(("a", "b"), gains)
-    >>> found.value.round(3).tolist(), found.error.round(3).tolist()
-    ([[1.0, 0.375], [0.333, 1.0]], [[0.0, 0.125], [0.125, 0.0]])
     """
     many, mean = len(gains), gains.mean(axis=0)
     own = gains.diagonal(axis1=1, axis2=2)  # (repetitions, tasks)

@@ -28,16 +28,7 @@ CLOSE = 1e-12  # relative rounding error of bounds
 
 
 def together(problem: SplitProblem) -> Split:
-    """The best split with any number of items for all tasks; of equally good ones the cheapest.
-
-    >>> from bursar.allocation import SplitEstimates, Informativeness, ReductionRate
-    >>> known = Informativeness(("intent", "slots"), np.eye(2), np.zeros((2, 2)))
-    >>> rate = ReductionRate(0.5, 0.5, 0.5, block=100)
-    >>> estimates = SplitEstimates(known, {"intent": rate, "slots": rate})
-    >>> split = together(SplitProblem(estimates, prices=(11, 13), budget=1500, joint=15))
-    >>> split.counts, split.together, split.cost
-    ((100, 100), 100, 1500)
-    """
+    """The best split with any number of items for all tasks; of equally good ones the cheapest."""
     if problem.joint is None:
         raise AllocationError(
             "the price of an item labelled for all tasks is not known", fix="give it (joint_price), or use exact"

@@ -165,11 +165,6 @@ def importance_of(known: LabelValue, tasks: Sequence[str], seed_items: int) -> t
     By its rate, the value falls to ``β^((SPAN − 1) · n / u)`` from ``n`` to ``SPAN · n`` labels. For a power law that
     is ``SPAN^−p``, so from the seed until now it fell to ``(seed / n)^p``. Without this, a task with ten times the
     labels would count as if it had as much to gain as one without any.
-
-    >>> rates = {"a": (0.63, 0.5, 0.7, 100), "b": (0.63, 0.5, 0.7, 400)}
-    >>> known = LabelValue(labels={"a": 100, "b": 400}, rates=rates)
-    >>> [round(value, 2) for value in importance_of(known, "ab", 100)]
-    [1.0, 0.25]
     """
     found = []
     for name in tasks:

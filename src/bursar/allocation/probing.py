@@ -138,11 +138,6 @@ def carried(values: FloatArray, units: IntArray, wanted: IntArray) -> FloatArray
     """Predictions for the units of one task, carried over to those of another: an item's to its words, words' as means.
 
     ``units`` and ``wanted`` are the offsets of each item's units. An item without units gets 0.
-
-    >>> carried(np.array([[1.0], [2.0], [6.0]]), np.array([0, 1, 3]), np.array([0, 1, 2])).ravel().tolist()
-    [1.0, 4.0]
-    >>> carried(np.array([[1.0], [4.0]]), np.array([0, 1, 2]), np.array([0, 1, 3])).ravel().tolist()
-    [1.0, 4.0, 4.0]
     """
     if np.array_equal(units, wanted):
         return values

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -105,15 +105,11 @@ class LearningCurve(NamedTuple):
     def rate(self, block: float, source: str) -> ReductionRate:
         """The reduction rate of the curve's shape; with few repetitions its interval is wider."""
         errors = None if self.error is None else np.full(len(self.sizes), self.error)
-        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, source=source)
+        return replace(fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block), source=source)
 
 
 def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1) -> IntArray:
-    """Up to ``points`` sizes that end with ``most`` and grow by a factor, without those below ``least``.
-
-    >>> geometric_sizes(100, 4).tolist(), geometric_sizes(3, 4).tolist()
-    ([12, 25, 50, 100], [1, 3])
-    """
+    """Up to ``points`` sizes that end with ``most`` and grow by a factor, without those below ``least``."""
     found = np.floor(most / factor ** np.arange(points)[::-1] + 1e-9).astype(np.int64)
     return np.unique(found[found >= least])
 
@@ -209,7 +205,7 @@ class LawRates(Rater):
             scores = [law.predict(**(others | {"n": float(n)})).value for n in units]
             error = math.sqrt(law.held_out.mse)
             errors = np.full(len(added), error) if error > 0 else None
-            found[name] = fit_rate(added, scores, errors, block=size, source=self.name)
+            found[name] = replace(fit_rate(added, scores, errors, block=size), source=self.name)
         how.progress("measuring", 1.0)
         return found
 

@@ -61,11 +61,7 @@ def taken_apart(items: Corpus, shares: Sequence[float], generator: np.random.Gen
 
 
 def dealt(items: int, shares: Sequence[float]) -> IntArray:
-    """The part of each item in turn: the one furthest behind its share, so that any range of items is divided evenly.
-
-    >>> dealt(10, [0.4, 0.3, 0.3]).tolist()
-    [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]
-    """
+    """The part of each item in turn, the one furthest behind its share: any range of items is divided evenly."""
     due, share, found = np.zeros(len(shares)), np.array(shares), np.zeros(items, dtype=np.int64)
     for at in range(items):
         due += share

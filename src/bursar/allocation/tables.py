@@ -21,7 +21,7 @@ import csv
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -47,7 +47,7 @@ LONGEST = 50  # most digits of a number, before and after the point
 TOP = ("unit", "currency", "joint_price", "tasks", "informativeness")
 FINEST = 9  # most decimals of a price if no unit is given
 
-Line = Callable[[str, str | None, str | None], int | None]  # from a section, a task and a key (or just a top-level key)
+Line = Callable[[Sequence[str]], int | None]  # of a key of the top level, or of a section, a task and one of its keys
 Content = tuple[Mapping[str, Any], Line]
 
 
@@ -108,18 +108,16 @@ def read_estimate_table(file: str | Path) -> EstimateTable:
 # -- validation ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Reader:
-    """The content of the file, and the line of a task's key in it."""
+    """The content of the file, and the lines of its keys."""
 
     path: Path
     content: Mapping[str, Any]
     line: Line
 
-    def wrong(
-        self, message: str, task: str | None = None, key: str | None = None, *, section: str = "tasks", fix: str
-    ) -> DataError:
-        line = self.line(section, task, key) if task is not None or key is not None else None
-        whose = "" if task is None else f"task {task!r}: "
-        return DataError(f"{whose}{message}", path=self.path, line=line, fix=fix)
+    def wrong(self, message: str, *where: str, fix: str) -> DataError:
+        """An error about a key of the top level, or about a section's task and one of its keys."""
+        whose = f"task {where[1]!r}: " if len(where) > 1 else ""
+        return DataError(f"{whose}{message}", path=self.path, line=self.line(where) if where else None, fix=fix)
 
     def table(self) -> EstimateTable:
         for key in self.content:
@@ -127,24 +125,23 @@ class _Reader:
                 fix = f"use {', '.join(TOP)}"
                 if key in ("corpus", "costs", "strategy", "learner"):
                     fix = f"if this is a campaign, leave --table out: bursar allocate {self.path} --budget …"
-                raise self.wrong(f"there is no key {key!r}", key=key, fix=fix)
+                raise self.wrong(f"there is no key {key!r}", key, fix=fix)
         tasks = self.content.get("tasks")
         if not isinstance(tasks, Mapping) or not tasks:
             what = "there are no tasks" if not tasks else f"tasks = {shown(tasks)} is no table"
-            raise self.wrong(
-                what, key="tasks", fix="give each a table of its own, such as [tasks.intent], or in CSV a row"
-            )
+            fix = "give each a table of its own, such as [tasks.intent], or in CSV a row"
+            raise self.wrong(what, "tasks", fix=fix)
         for task, given in tasks.items():
             self._check_keys(task, given)
         costs = self._costs(tasks)
-        prices = {task: self._units(given["price"], costs, task, "price") for task, given in tasks.items()}
+        prices = {task: self._units(given["price"], costs, "tasks", task, "price") for task, given in tasks.items()}
         joint = self.content.get("joint_price")
-        units = None if joint is None else self._units(joint, costs, None, "joint_price")
+        units = None if joint is None else self._units(joint, costs, "joint_price")
         dearest = max(prices, key=lambda task: prices[task])
         if units is not None and units < prices[dearest]:
             raise self.wrong(
                 f"joint_price = {joint} is below the price of one label of {dearest!r}, which such an item has as well",
-                key="joint_price",
+                "joint_price",
                 fix="give what an item costs that is labelled for all tasks",
             )
         return EstimateTable(
@@ -161,86 +158,84 @@ class _Reader:
 
     def _check_keys(self, task: str, given: Any) -> None:
         if not task.strip():
-            raise self.wrong("it has no name", task, fix="give each task one")
+            raise self.wrong("it has no name", "tasks", task, fix="give each task one")
         if not isinstance(given, Mapping):
-            raise self.wrong(f"{given!r} is no table", task, fix=f"give {', '.join(NEEDED)}")
+            raise self.wrong(f"{given!r} is no table", "tasks", task, fix=f"give {', '.join(NEEDED)}")
         for key in given:
             if key not in KEYS:
-                raise self.wrong(f"there is no key {key!r}", task, key, fix=f"use {', '.join(KEYS)}")
+                raise self.wrong(f"there is no key {key!r}", "tasks", task, key, fix=f"use {', '.join(KEYS)}")
         for key, fix in NEEDED.items():
             if key not in given:
-                raise self.wrong(f"{key} is missing", task, fix=fix)
+                raise self.wrong(f"{key} is missing", "tasks", task, fix=fix)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
     def _number(
-        self,
-        value: Any,
-        task: str | None,
-        key: str,
-        fix: str,
-        valid: Callable[[Decimal], bool] = lambda number: True,
-        section: str = "tasks",
+        self, value: Any, *where: str, fix: str, valid: Callable[[Decimal], bool] = lambda number: True
     ) -> Decimal:
         """A number with the given property; anything else is refused with the fix."""
         large = isinstance(value, int) and value.bit_length() > 4 * LONGEST  # which cannot even be written
         number = None if large or isinstance(value, bool | list | dict | str) else number_in(str(value))
         if number is not None and abs(number) > MOST:
-            raise self.wrong(f"{key} = {shown(value)}", task, key, fix=f"give a number up to {MOST:,}", section=section)
+            number, fix = None, f"give a number up to {MOST:,}"
         if number is None or not valid(number):
-            raise self.wrong(f"{key} = {shown(value)}", task, key, fix=fix, section=section)
+            raise self.wrong(f"{where[-1]} = {shown(value)}", *where, fix=fix)
         return number
 
+    def _price(self, value: Any, *where: str) -> Decimal:
+        return self._number(value, *where, fix="give a number above 0", valid=lambda number: number > 0)
+
     def _costs(self, tasks: Mapping[str, Any]) -> CostModel:
-        above = "give a number above 0"
-        prices = [self._number(given["price"], task, "price", above) for task, given in tasks.items()]
+        prices = [self._price(given["price"], "tasks", task, "price") for task, given in tasks.items()]
         if "joint_price" in self.content:
-            prices.append(self._number(self.content["joint_price"], None, "joint_price", above))
+            prices.append(self._price(self.content["joint_price"], "joint_price"))
         currency = self.content.get("currency", "")
         if not isinstance(currency, str):
-            raise self.wrong(
-                f"currency = {shown(currency)}", key="currency", fix='give a sign between quotes, such as "€"'
-            )
+            fix = 'give a sign between quotes, such as "€"'
+            raise self.wrong(f"currency = {shown(currency)}", "currency", fix=fix)
         unit = Decimal(1).scaleb(max(-FINEST, min(0, *(int(p.normalize().as_tuple().exponent) for p in prices))))
         if "unit" in self.content:
             fix = "give the smallest amount in use, such as 0.01"
-            unit = self._number(self.content["unit"], None, "unit", fix, lambda number: number > 0)
+            unit = self._number(self.content["unit"], "unit", fix=fix, valid=lambda number: number > 0)
         return CostModel({}, {}, unit, currency)
 
-    def _units(self, value: Any, costs: CostModel, task: str | None, key: str) -> int:
-        price = self._number(value, task, key, "give a number above 0", lambda number: number > 0)
+    def _units(self, value: Any, costs: CostModel, *where: str) -> int:
+        price = self._price(value, *where)
         units = Fraction(price) / Fraction(costs.unit)
         if units.denominator != 1:
             fix = "set unit to the smallest amount in use, such as 0.01"
-            raise self.wrong(f"{key} = {price} is not a whole number of units of {costs.unit}", task, key, fix=fix)
+            raise self.wrong(f"{where[-1]} = {price} is not a whole number of units of {costs.unit}", *where, fix=fix)
         return int(units)
 
     def _labels(self, task: str, given: Mapping[str, Any], key: str) -> int | None:
         if key not in given:
             return None
-        fix = "give a whole number of labels from 0 up"
-        number = int(self._number(given[key], task, key, fix, lambda number: number >= 0 and number % 1 == 0))
+        where, fix = ("tasks", task, key), "give a whole number of labels from 0 up"
+        number = int(self._number(given[key], *where, fix=fix, valid=lambda number: number >= 0 and number % 1 == 0))
         if key == "cap" and number < (least := self._labels(task, given, "min") or 0):
-            raise self.wrong(
-                f"cap = {number} is below min = {least}", task, key, fix="raise the one or lower the other"
-            )
+            raise self.wrong(f"cap = {number} is below min = {least}", *where, fix="raise the one or lower the other")
         return number
 
     def _score(self, task: str, given: Mapping[str, Any]) -> float:
         fix = "give the score of a model of the seed labels, from 0 to 1; without seed labels leave it out"
-        return float(self._number(given["seed_score"], task, "seed_score", fix, lambda number: 0 <= number <= 1))
+        where = "tasks", task, "seed_score"
+        return float(self._number(given["seed_score"], *where, fix=fix, valid=lambda number: 0 <= number <= 1))
 
     def _rate(self, task: str, given: Mapping[str, Any]) -> ReductionRate:
         fix = "give low ≤ beta ≤ high, all above 0 and up to 1"
         beta, low, high = (
-            float(self._number(given.get(key, given["beta"]), task, key, fix, lambda number: 0 < float(number) <= 1))
+            float(
+                self._number(
+                    given.get(key, given["beta"]), "tasks", task, key, fix=fix, valid=lambda n: 0 < float(n) <= 1
+                )
+            )
             for key in ("beta", "low", "high")
         )
-        block = self._number(given["block"], task, "block", "give a number of labels above 0")
+        block = self._number(given["block"], "tasks", task, "block", fix="give a number of labels above 0")
         try:
             return ReductionRate(beta, low, high, float(block))
         except AllocationError as wrong:
             key = "block" if block <= 0 else "beta"
-            raise self.wrong(wrong.message, task, key, fix=wrong.fix or "") from None
+            raise self.wrong(wrong.message, "tasks", task, key, fix=wrong.fix or "") from None
 
     def _informativeness(self, tasks: tuple[str, ...]) -> Informativeness:
         rows = self.content.get("informativeness", {})
@@ -248,23 +243,23 @@ class _Reader:
             raise self.wrong("informativeness is no table", fix="give each task one, such as [informativeness.intent]")
         value, error = np.eye(len(tasks)), np.zeros((len(tasks), len(tasks)))
         for task, row in rows.items():
-            where = {"section": "informativeness"}
             if task not in tasks or not isinstance(row, Mapping):
                 message = f"informativeness.{task} " + ("is no table" if task in tasks else "is of no task")
                 raise self.wrong(message, fix=f"the tasks are {', '.join(tasks)}")
             for other, cell in row.items():
+                where = "informativeness", task, other
                 if other not in tasks:
-                    raise self.wrong(f"informs no task {other!r}", task, other, fix=f"use {', '.join(tasks)}", **where)
+                    raise self.wrong(f"informs no task {other!r}", *where, fix=f"use {', '.join(tasks)}")
                 fix = "give a number, or a number and its standard error: [0.4, 0.1]"
                 pair = cell if isinstance(cell, list | tuple) else [cell, 0]
                 if len(pair) != 2:
-                    raise self.wrong(f"informativeness for {other!r} = {shown(cell)}", task, other, fix=fix, **where)
-                of, doubt = (self._number(number, task, other, fix, section="informativeness") for number in pair)
+                    raise self.wrong(f"informativeness for {other!r} = {shown(cell)}", *where, fix=fix)
+                of, doubt = (self._number(number, *where, fix=fix) for number in pair)
                 if doubt < 0:
-                    raise self.wrong(f"the standard error for {other!r} is {doubt}", task, other, fix=fix, **where)
+                    raise self.wrong(f"the standard error for {other!r} is {doubt}", *where, fix=fix)
                 if other == task and (of != 1 or doubt != 0):
                     fix = "leave it out: all others are measured against it"
-                    raise self.wrong(f"informs itself by {of}, not 1", task, other, fix=fix, **where)
+                    raise self.wrong(f"informs itself by {of}, not 1", *where, fix=fix)
                 value[tasks.index(task), tasks.index(other)] = float(of)
                 error[tasks.index(task), tasks.index(other)] = float(doubt)
         return Informativeness(tasks, value, error)
@@ -309,11 +304,12 @@ def _toml(path: Path, text: str) -> Content:
     except ValueError:  # a whole number with thousands of digits
         raise DataError("a number is too long", path=path, fix=f"give numbers up to {MOST:,}") from None
 
-    def line(section: str, task: str | None, key: str | None) -> int | None:
-        if task is None:
-            return _line_of(text, [rf"^\s*\[?[\"']?{re.escape(key or '')}[\"']?\s*[=\].]"])
-        header = rf"^\s*\[\s*{section}\s*\.\s*[\"']?{re.escape(task)}[\"']?\s*\]"
-        return _line_of(text, [header, *([] if key is None else [rf"^\s*[\"']?{re.escape(key)}[\"']?\s*="])])
+    def line(where: Sequence[str]) -> int | None:
+        names = [re.escape(name) for name in where]
+        if len(names) == 1:
+            return _line_of(text, [rf"^\s*\[?[\"']?{names[0]}[\"']?\s*[=\].]"])
+        header = rf"^\s*\[\s*{names[0]}\s*\.\s*[\"']?{names[1]}[\"']?\s*\]"
+        return _line_of(text, [header, *(rf"^\s*[\"']?{name}[\"']?\s*=" for name in names[2:])])
 
     return content, line
 
@@ -334,12 +330,9 @@ def _json(path: Path, text: str) -> Content:
     if not isinstance(content, dict):
         raise DataError("this is not a table of estimates", path=path, fix='begin with {"tasks": {…')
 
-    def line(section: str, task: str | None, key: str | None) -> int | None:
-        names = [] if key is None else [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"]
-        if task is not None:
-            start = [f'"{section}"\\s*:', rf"{re.escape(json.dumps(task, ensure_ascii=False))}\s*:\s*\{{"]
-            names = start + names
-        return _line_of(text, names)
+    def line(where: Sequence[str]) -> int | None:
+        names = [rf"{re.escape(json.dumps(name, ensure_ascii=False))}\s*:" for name in where]
+        return _line_of(text, [name + (r"\s*\{" if at == 1 else "") for at, name in enumerate(names)])
 
     return content, line
 
@@ -396,7 +389,7 @@ def _csv(path: Path, text: str) -> Content:
         if colon and (kind not in ("informs", "error") or other not in tasks):
             raise DataError(f"column {key!r} is of no task", path=path, line=1, fix="use informs:TASK or error:TASK")
     content: dict[str, Any] = {"tasks": tasks, "informativeness": informs}
-    return content, lambda section, task, key: None if task is None else lines.get(task)
+    return content, lambda where: lines.get(where[1]) if len(where) > 1 else None
 
 
 def _cell(text: str) -> Decimal | str:

@@ -107,9 +107,10 @@ def allocate(
         assert campaign is not None
         found, about = _advise_on_campaign(campaign, money, settings)
     if page is not None:  # before printing: a closed pipe must not lose the page
-        from bursar.report.allocation import write_allocation_page
+        from bursar.report.allocation import render_allocation
+        from bursar.report.page import write_page
 
-        write_allocation_page(found, (table or campaign or page).stem, page, about)
+        write_page(render_allocation(found, (table or campaign or page).stem, about), page)
     if settings.as_json:
         print_json({**found.describe(), **({"measured": about} if about else {})})
     else:

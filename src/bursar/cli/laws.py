@@ -130,10 +130,11 @@ def show(
     """
     _, found = _law(law)
     if page is not None:
-        from bursar.report.law import write_law_page
+        from bursar.report.law import render_law
+        from bursar.report.page import write_page
 
         check_output_file("--page", page)
-        write_law_page(found, Path(law or "balanced").stem, page)
+        write_page(render_law(found, Path(law or "balanced").stem), page)
     if as_json:
         print_json(found.describe() | ({"page": str(page)} if page else {}))
         return

@@ -147,7 +147,8 @@ def _run_seeds(config: bursar.CampaignConfig, settings: RunSettings, engine: str
     from bursar.campaign.checks import fallback_notice
     from bursar.campaign.curves import seeds_of
     from bursar.compute import make_engine
-    from bursar.report.across_seeds import difference_table, seeds_table, write_seeds_report
+    from bursar.report.across_seeds import difference_table, render_seeds, seeds_table
+    from bursar.report.page import REPORT_FILE, write_page
 
     if settings.seed is not None:
         raise ConfigError("--seed and --seeds exclude each other", fix="remove one of them")
@@ -165,7 +166,7 @@ def _run_seeds(config: bursar.CampaignConfig, settings: RunSettings, engine: str
                 typer.echo(f"Seed {seed}", err=True)
             seeded = config.model_copy(update={"seed": seed})
             results.append(_run_one(folder / SEED.format(seed), seeded, settings, where, trust)[0])
-    page = write_seeds_report(results, folder)
+    page = write_page(render_seeds(results), folder / REPORT_FILE)
     if settings.as_json:
         print_json({"seeds": seeds, "results": [result.to_json() for result in results], "report": str(page)})
         return

@@ -68,8 +68,7 @@ def saved(curve: Curve, random_curve: Curve) -> Savings:
         raise ValueError("savings are shares of money: curves must start with some spent")
     mine, other = (money, rising(score)), (random_money, rising(random_score))
     return Savings(
-        at_arm_end=_saving(mine, other, float(mine[1][-1])),
-        at_random_end=_saving(mine, other, float(other[1][-1])),
+        at_arm_end=_saving(mine, other, float(mine[1][-1])), at_random_end=_saving(mine, other, float(other[1][-1]))
     )
 
 
@@ -96,10 +95,7 @@ class SavedInterval(TypedDict):
 
 
 def saved_interval(
-    curves: Sequence[Curve],
-    random_curves: Sequence[Curve],
-    seed: int = 0,
-    cluster: Sequence[Hashable] | None = None,
+    curves: Sequence[Curve], random_curves: Sequence[Curve], seed: int = 0, cluster: Sequence[Hashable] | None = None
 ) -> SavedInterval:
     """The share of the money saved against random over cells, each with an arm's curve and random's.
 

@@ -178,12 +178,7 @@ def _run(material: Material, units: list[dict[str, Any]], how: Running) -> list[
     try:
         with _bar(len(units), how.progress) as watcher:
             return run_units(
-                work,
-                units,
-                engine=engine,
-                store=store,
-                watcher=watcher,
-                fill=lambda unit: {**unit, "material": parcel},
+                work, units, engine=engine, store=store, watcher=watcher, fill=lambda unit: {**unit, "material": parcel}
             )
     finally:
         forget()

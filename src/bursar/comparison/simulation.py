@@ -210,8 +210,15 @@ class Simulation:
             for measure in (AREA, LAST):
                 tests = [self._tested(name, other, task, measure) for name in mine]
                 for name, test, p in zip(mine, tests, holm([test["p"] for test in tests]), strict=True):
-                    found.append(self._difference(name, other, task, measure, test, p))
+                    gap, about = test["difference"], self._about(task)
+                    assert gap is not None
+                    ends = test["low"], test["high"]
+                    found.append(Difference(name, other, about, measure, gap, *ends, test["p"], p, test["n"]))
         return found + [self._saved(name, other) for name in mine]
+
+    def _about(self, task: str | None) -> str:
+        """What a difference is about: a task, or the mean of several."""
+        return task or (MEAN if len(self.tasks) > 1 else self.tasks[0])
 
     def _tested(self, name: str, other: str, task: str | None, measure: str) -> PairedTest:
         pairs = [[self.curve(arm, seed, task) for arm in (name, other)] for seed in self.seeds]
@@ -223,20 +230,11 @@ class Simulation:
             values.append([area(spent, score, low, high) for spent, score in both])
         return paired_test([mine for mine, _ in values], [theirs for _, theirs in values])
 
-    def _difference(
-        self, name: str, other: str, task: str | None, measure: str, test: PairedTest, p: float | None
-    ) -> Difference:
-        gap = test["difference"]
-        assert gap is not None
-        shown = task or (MEAN if len(self.tasks) > 1 else self.tasks[0])
-        return Difference(name, other, shown, measure, gap, test["low"], test["high"], test["p"], p, test["n"])
-
     def _saved(self, name: str, other: str) -> Difference:
         mine, theirs = ([self.curve(arm, seed) for seed in self.seeds] for arm in (name, other))
         found = saved_interval(mine, theirs)
-        shown = MEAN if len(self.tasks) > 1 else self.tasks[0]
         low, high = found["low"], found["high"]
-        return Difference(name, other, shown, SAVED, found["saved"], low, high, None, None, found["n"])
+        return Difference(name, other, self._about(None), SAVED, found["saved"], low, high, None, None, found["n"])
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML page: curves with bands, last scores, and paired differences."""

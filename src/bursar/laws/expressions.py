@@ -317,12 +317,6 @@ def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero:
     """How a formula grows with one variable, the others held; ``None`` if the rules do not decide.
 
     The rules need no limits: in a sum the fastest term counts, in a product orders add, a root halves them.
-
-    >>> law = Formula.parse("sqrt((log(tasks) + 0.45) * ami * n / (ami + 0.6))", ("n", "tasks", "ami"))
-    >>> growth(law, "n", {"tasks": 5, "ami": 0.5}), growth(law, "tasks", {"n": 5000, "ami": 0.5})
-    (GrowthOrder(power=0.5, logs=0.0), GrowthOrder(power=0.0, logs=0.5))
-    >>> growth(law, "ami", {"n": 5000, "tasks": 5}, at_zero=True)
-    GrowthOrder(power=0.5, logs=0.0)
     """
     held = {symbol(other): sympy.Float(value, 17) for other, value in others.items() if other != name}
     x = symbol(name)

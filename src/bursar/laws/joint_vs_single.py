@@ -280,11 +280,6 @@ def compared(score: Callable[[FloatArray], FloatArray], together: FloatArray, al
     """Compare the tallies of both ways, (seeds, items, counts) each: scores, and their difference with an interval.
 
     The interval combines the uncertainty from the items, by bootstrap, and from the seeds, by a t-interval.
-
-    >>> right = np.array([[[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]])
-    >>> found = compared(lambda counts: counts[..., 0] / counts[..., 1], right, right)
-    >>> found["together"], found["gain"]["value"], found["verdict"]
-    (0.75, 0.0, 'cannot tell')
     """
     from scipy.stats import norm, t
 

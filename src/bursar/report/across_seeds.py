@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from bursar.campaign.curves import (
     Difference,
@@ -16,16 +15,11 @@ from bursar.campaign.curves import (
 )
 from bursar.campaign.results import RunResult
 from bursar.report.charts import Band, Chart, Point, Polyline, arm_look, money_axis, score_axis
-from bursar.report.page import REPORT_FILE, fill, write_page
+from bursar.report.page import fill
 from bursar.report.tables import Table
 from bursar.report.wording import THIN, Money, Scale, arm_name, counted, mean_scale, metric_name, sentence
 
 Curves = Mapping[str, Mapping[int, LearningCurve]]
-
-
-def write_seeds_report(results: Sequence[RunResult], folder: Path) -> Path:
-    """Write one report of all seeds of a campaign into a folder."""
-    return write_page(render_seeds(results), folder / REPORT_FILE)
 
 
 def render_seeds(results: Sequence[RunResult]) -> str:

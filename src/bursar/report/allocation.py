@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from bursar.allocation import SplitAdvice, half_life
 from bursar.allocation.estimates import tells_nothing
 from bursar.allocation.robust import PredictedGain
 from bursar.report.charts import Axis, Chart, Point, Polyline, heat_map, padded_range, thing_look
-from bursar.report.page import fill, write_page
+from bursar.report.page import fill
 from bursar.report.tables import Table
 from bursar.report.wording import amount, listed, number, percent, sentence, share
 
@@ -28,13 +27,8 @@ POINTS = 60  # of a gain curve
 MOST_CASES = 10  # shown
 
 
-def write_allocation_page(advice: SplitAdvice, name: str, out: Path, about: Mapping[str, str] | None = None) -> Path:
-    """Write the page of a split; ``about`` describes how the estimates were measured."""
-    return write_page(render_allocation(advice, name, about or {}), out)
-
-
 def render_allocation(advice: SplitAdvice, name: str, about: Mapping[str, str]) -> str:
-    """The HTML page. Equal advice gives equal pages."""
+    """The HTML page of a split; ``about`` says how the estimates were measured. Equal advice gives equal pages."""
     charts = {"informs": informs_chart(advice), "curves": curves_chart(advice)}
     return fill(
         "allocation.html",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 from bursar.laws import PAPER_FORMS, Law
 from bursar.laws.cards import MEANINGS
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, Rule, padded_range
-from bursar.report.page import fill, write_page
+from bursar.report.page import fill
 from bursar.report.tables import Table
 from bursar.report.wording import counted, is_number, number, sentence
 
@@ -21,11 +20,6 @@ AXES = {
     "ami": "AMI",
     "alpha": "α",
 }
-
-
-def write_law_page(law: Law, name: str, out: Path) -> Path:
-    """Write the page of a law; ``name`` is its title."""
-    return write_page(render_law(law, name), out)
 
 
 def render_law(law: Law, name: str) -> str:

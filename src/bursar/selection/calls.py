@@ -67,13 +67,12 @@ def checked_scores(strategy: Strategy, scores: Any, pool: Candidates) -> FloatAr
     except (TypeError, ValueError):
         found = np.zeros(())
     if found.shape != shape:
-        axes = "(items,)" if strategy.mode == "joint" else "(items, tasks)"
+        joint = strategy.mode == "joint"
         got = f"an array of shape {found.shape}" if found.shape else f"a {type(scores).__name__}"
+        by_label = "return one score per item and task, or leave mode out to buy items for all tasks"
         raise SelectionError(
-            f"{described(strategy)} returned {got} in place of {axes} = {shape}",
-            fix="return one score per item"
-            if strategy.mode == "joint"
-            else "return one score per item and task, or leave mode out to buy items for all tasks",
+            f"{described(strategy)} returned {got} in place of {'(items,)' if joint else '(items, tasks)'} = {shape}",
+            fix="return one score per item" if joint else by_label,
         )
     if np.isnan(found).any():
         at = tuple(np.argwhere(np.isnan(found))[0].tolist())

@@ -58,11 +58,7 @@ def reciprocal_rank_fusion(
 
 
 def shares(total: int, weights: FloatArray) -> IntArray:
-    """Split a whole number by weights: the largest remainders are rounded up, ties by position (errata 7).
-
-    >>> shares(10, np.array([1.0, 1, 1])).tolist()
-    [4, 3, 3]
-    """
+    """Split a whole number by weights: the largest remainders are rounded up, ties by position (errata 7)."""
     exact = [total * weight / sum(map(Fraction, weights)) for weight in map(Fraction, weights.tolist())]
     parts = [math.floor(part) for part in exact]
     by_remainder = sorted(range(len(parts)), key=lambda task: parts[task] - exact[task])

@@ -25,7 +25,8 @@ from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.pool_features import Units
-from bursar.selection.submodular import Account, buy_greedily
+from bursar.selection.spend.account import Account
+from bursar.selection.submodular import buy_greedily
 
 Vectors = NDArray[np.float32]
 
@@ -38,15 +39,7 @@ KEPT_BYTES = 400_000_000  # cache of one task's coverages: all items of a small 
 
 
 class Coverage:
-    """How far one task's doubt is covered, and how much each item would add.
-
-    >>> units = Units(np.eye(2, dtype=np.float32), np.array([0, 1, 2]), np.array([1.0, 1.0]))
-    >>> cover = Coverage(units, np.zeros((0, 2), dtype=np.float32), np.random.default_rng(0))
-    >>> before = cover.gains(np.array([0, 1]))
-    >>> cover.add(0)
-    >>> bool((cover.gains(np.array([0, 1])) < before).all())
-    True
-    """
+    """How far one task's doubt is covered, and how much each item would add."""
 
     def __init__(
         self, units: Units, known: Vectors, rng: np.random.Generator, targets: int = TARGETS, *, weight: float = 1.0
@@ -153,12 +146,7 @@ def _norms(vectors: Vectors) -> Vectors:
 
 
 def systematic_sample(weights: FloatArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Sample positions in proportion to their weights at equal steps of the running total, and count each.
-
-    >>> places, counts = systematic_sample(np.array([0.0, 1.0, 0.0, 3.0]), 8, np.random.default_rng(0))
-    >>> places.tolist(), counts.tolist()
-    ([1, 3], [2, 6])
-    """
+    """Sample positions in proportion to their weights at equal steps of the running total, and count each."""
     running = np.cumsum(weights, dtype=np.float64)
     if not len(running) or running[-1] <= 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -207,8 +195,7 @@ def cover_items(
     price = pool.prices.of(pool.open)[:, None]
     able = np.asarray(pool.open.any(axis=1))[:, None]
     account = Account(np.zeros(len(pool), dtype=np.int64), price, able, budget, pool.limits.together(pool.open))
-    gains, candidates = ItemGains(tasks, pool.open), candidates_of(tasks, pool.open, rng)
-    certificate = buy_greedily(gains, account, power, candidates)
+    certificate = buy_greedily(ItemGains(tasks, pool.open), account, power, candidates_of(tasks, pool.open, rng))
     items = np.array(account.order, dtype=np.int64)
     return Selection.of(pool, items, pool.open[items], certificate)
 
@@ -221,8 +208,7 @@ def cover_labels(
     The first bundle of an item includes the cost of reading it, so later labels are cheaper.
     """
     account = Account(pool.prices.reading, pool.prices.own, pool.open, budget, pool.limits)
-    gains, candidates = LabelGains(tasks, pool.open), candidates_of(tasks, pool.open, rng)
-    certificate = buy_greedily(gains, account, power, candidates)
+    certificate = buy_greedily(LabelGains(tasks, pool.open), account, power, candidates_of(tasks, pool.open, rng))
     items = np.array(account.order, dtype=np.int64)
     return Selection.of(pool, items, account.bought[items], certificate)
 
@@ -232,12 +218,14 @@ def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray |
 
     ``value`` (items,) or (items, tasks), if given, replaces the doubt of the units.
     """
-    units, known = pool.features.require("units"), pool.features.labelled.units or {}
+    units, known = dict(pool.features.require("units")), pool.features.labelled.units or {}
     for task in pool.tasks:
         _check(units[task], task, pool)
     if value is not None:
         values = np.broadcast_to(np.maximum(value, 0).reshape(len(pool), -1), pool.confidence.shape)
-        units = {task: _valued(units[task], values[:, at]) for at, task in enumerate(pool.tasks)}
+        for at, task in enumerate(pool.tasks):  # a doubt of 0 stays 0: such a label would teach nothing
+            of_units = np.repeat(values[:, at], np.diff(units[task].offsets))
+            units[task] = replace(units[task], doubt=np.where(units[task].doubt > 0, of_units, 0.0))
     weights = np.ones(len(pool.tasks)) if pool.weights is None else len(pool.tasks) * pool.weights
     return [
         Coverage(units[task], known[task].vectors if task in known else units[task].vectors[:0], rng, weight=weight)
@@ -255,11 +243,6 @@ def _check(units: Units, task: str, pool: Candidates) -> None:
         f"item {pool.ids[item]!r}: a unit of task {task!r} has a negative doubt, or a value that is not a number",
         fix="check the learner",
     )
-
-
-def _valued(units: Units, value: FloatArray) -> Units:
-    """Units with their items' values as doubt. A doubt of 0 stays 0: such a label would teach nothing."""
-    return replace(units, doubt=np.where(units.doubt > 0, np.repeat(value, np.diff(units.offsets)), 0.0))
 
 
 def candidates_of(tasks: Sequence[Coverage], open_: BoolArray, rng: np.random.Generator) -> IntArray:

@@ -8,6 +8,7 @@ and ties go to the lowest position. With prices of 1 the budget is a number of i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 
 Floats = NDArray[np.floating[Any]]  # single precision stays single
-Weights = Sequence[float] | FloatArray | None  # of the tasks; None means 1 each
 
+SAMPLES = 1000  # label configurations of a batch
+BLOCK = 32  # items scored together
 _CENTRES_AT_ONCE = 128
 _CELLS_AT_ONCE = 1 << 16  # entries of a matrix product of BatchBALD; it fits the cache
 _TIE = 1e-12  # nats
@@ -57,20 +59,14 @@ def k_center(features: Floats, price: IntArray, budget: int, *, centres: Floats 
 
 
 def badge(
-    features: Floats,
-    residuals: Sequence[Floats],
-    price: IntArray,
-    budget: int,
-    rng: np.random.Generator,
-    *,
-    weights: Weights = None,
+    features: Floats, residuals: Sequence[Floats], price: IntArray, budget: int, rng: np.random.Generator
 ) -> IntArray:
     """BADGE (Ash et al. 2020): k-means++ seeding on the gradients of the loss for the predicted labels.
 
     An item's gradient for a task is the outer product of its features (items, width) and its residuals for the task
-    (items, classes): probabilities minus the one-hot argmax. The outer product is never formed: the inner product of
-    two of them is the product of two inner products. The first pick has the largest gradient; the others are drawn in
-    proportion to the squared distance to the nearest pick.
+    (items, classes): probabilities minus the one-hot argmax, times the square root of the task's weight. The outer
+    product is never formed: the inner product of two of them is the product of two inner products. The first pick has
+    the largest gradient; the others are drawn in proportion to the squared distance to the nearest pick.
 
     >>> x, r = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([[-0.4, 0.4], [-0.4, 0.4], [0.1, -0.1]])
     >>> badge(x, [r], np.ones(3, dtype=np.int64), budget=3, rng=np.random.default_rng(0)).tolist()
@@ -79,8 +75,7 @@ def badge(
     tracker = _BudgetTracker(price, budget)
     n = len(tracker.price)
     x, errors = _check_array(features, "features", (n, None)), _check_arrays(residuals, "residuals", (n, None))
-    scales = np.sqrt(_check_weights(weights, len(errors)))
-    r = np.concatenate([e * e.dtype.type(s) for e, s in zip(errors, scales, strict=True)], axis=1)
+    r = np.concatenate(errors, axis=1)
     norms: Floats = _norms(x) * _norms(r)
     noise = _noise(x) + _noise(r)
     nearest: Floats | None = None
@@ -96,42 +91,44 @@ def badge(
     return tracker.bought()
 
 
+@dataclass(frozen=True, eq=False)
+class BatchScores:
+    """What a batch is scored by: the information of its labels about the model, and a score of each item."""
+
+    probabilities: Sequence[Floats]  # (passes, items, classes) for each task, of dropout passes or an ensemble
+    weights: Sequence[float] | FloatArray | None = None  # of the tasks; None means 1 each
+    extra: FloatArray | None = None  # (items,)
+
+
 def batch_bald(
-    probabilities: Sequence[Floats],
-    price: IntArray,
-    budget: int,
-    rng: np.random.Generator,
-    *,
-    weights: Weights = None,
-    extra: FloatArray | None = None,
-    samples: int = 1000,
-    block: int = 32,
+    of: BatchScores, price: IntArray, budget: int, rng: np.random.Generator, *, samples: int = SAMPLES
 ) -> IntArray:
     """BatchBALD (Kirsch et al. 2019): each pick adds most mutual information between the batch's labels and the model.
 
-    ``probabilities`` are (passes, items, classes) arrays, one per task, from dropout passes or an ensemble. An item's
-    score is its gain in mutual information, summed over the tasks by ``weights``, plus ``extra`` (items,). All label
-    configurations of the picks are enumerated up to ``samples``, then sampled. Gains only shrink as the batch grows,
-    so an old gain is an upper bound: only items whose bound reaches the best new score are scored again, ``block`` at
-    a time. The information of a batch is at most log(passes). Sharp models reach that in about ten picks; from then on
-    ``extra`` decides, and then the position.
+    An item's score is its gain in mutual information, summed over the tasks by weight, plus its ``extra`` score. All
+    label configurations of the picks are enumerated up to ``samples``, then sampled. Gains only shrink as the batch
+    grows, so an old gain is an upper bound: only items whose bound reaches the best new score are scored again. The
+    information of a batch is at most log(passes). Sharp models reach that in about ten picks; from then on ``extra``
+    decides, and then the position.
 
     >>> first, second = np.array([0.95, 0.95, 0.05, 0.05]), np.array([0.9, 0.1, 0.9, 0.1])  # two bits in four passes
     >>> yes = np.stack([first, first, second], axis=1)  # items 0 and 1 are the same question
     >>> p = np.stack([yes, 1 - yes], axis=2)
-    >>> batch_bald([p], np.ones(3, dtype=np.int64), budget=2, rng=np.random.default_rng(0)).tolist()
+    >>> batch_bald(BatchScores([p]), np.ones(3, dtype=np.int64), budget=2, rng=np.random.default_rng(0)).tolist()
     [0, 2]
     """
     tracker = _BudgetTracker(price, budget)
     n = len(tracker.price)
-    arrays = _check_probabilities(probabilities, n)
-    shares = _check_weights(weights, len(arrays))
-    fixed = np.zeros(n) if extra is None else np.asarray(extra, dtype=np.float64)
+    arrays = _check_probabilities(of.probabilities, n)
+    shares = np.ones(len(arrays)) if of.weights is None else np.asarray(of.weights, dtype=np.float64)
+    if shares.shape != (len(arrays),) or not (np.isfinite(shares) & (shares >= 0)).all():
+        raise SelectionError(f"{len(arrays)} tasks need one weight each, none below 0, not {shares.tolist()}")
+    fixed = np.zeros(n) if of.extra is None else np.asarray(of.extra, dtype=np.float64)
     if fixed.shape != (n,) or not np.isfinite(fixed).all():
         raise SelectionError(f"the extra scores must be {n} finite numbers, one per item")
-    if samples < 1 or block < 1:
-        raise SelectionError(f"samples and block must be at least 1, not {samples} and {block}")
-    tasks = [(share, _Joint(array)) for share, array in zip(shares, arrays, strict=True) if share > 0]
+    if samples < 1:
+        raise SelectionError(f"samples must be at least 1, not {samples}")
+    tasks = [(share, JointDistribution(array)) for share, array in zip(shares, arrays, strict=True) if share > 0]
 
     def score(items: IntArray) -> FloatArray:
         total: FloatArray = fixed[items]
@@ -141,7 +138,7 @@ def batch_bald(
 
     bounds = np.full(n, np.inf)
     while tracker.open.any():
-        item = _lazy_best(bounds, tracker.open, score, block)
+        item = _lazy_best(bounds, tracker.open, score)
         tracker.buy(item)
         for _, task in tasks:
             task.add(item, samples, rng)
@@ -170,7 +167,7 @@ class _BudgetTracker:
         return np.array(self.picks, dtype=np.int64)
 
 
-class _Joint:
+class JointDistribution:
     """The joint distribution of the picks' labels and the passes, for one task.
 
     Row m is a configuration of those labels with probability ``weight[m]``; ``posterior[m, k]`` is the probability of
@@ -236,13 +233,13 @@ def _stratified_sample(mass: FloatArray, size: int, rng: np.random.Generator) ->
     return drawn.clip(max=np.flatnonzero(mass)[-1])  # rounding may put the last one past the end
 
 
-def _lazy_best(bounds: FloatArray, open_: BoolArray, score: Callable[[IntArray], FloatArray], block: int) -> int:
+def _lazy_best(bounds: FloatArray, open_: BoolArray, score: Callable[[IntArray], FloatArray]) -> int:
     """The open item with the best score. ``bounds`` are at least the scores, and are updated where it scores."""
     candidates = np.flatnonzero(open_)
     candidates = candidates[np.argsort(-bounds[candidates], kind="stable")]
     best = -np.inf
-    for start in range(0, len(candidates), block):
-        top = candidates[start : start + block]
+    for start in range(0, len(candidates), BLOCK):
+        top = candidates[start : start + BLOCK]
         if bounds[top[0]] < best - _TIE:
             break
         bounds[top] = score(top)
@@ -302,13 +299,6 @@ def _check_probabilities(probabilities: Sequence[Floats], n: int) -> list[Floats
                 f"task {task}: the probabilities of an item do not sum to 1", fix="give them after softmax"
             )
     return arrays
-
-
-def _check_weights(weights: Weights, tasks: int) -> FloatArray:
-    checked = np.ones(tasks) if weights is None else np.asarray(weights, dtype=np.float64)
-    if checked.shape != (tasks,) or not (np.isfinite(checked) & (checked >= 0)).all():
-        raise SelectionError(f"{tasks} tasks need one weight each, none below 0, not {checked.tolist()}")
-    return checked
 
 
 def _check_arrays(arrays: Sequence[Floats], what: str, shape: tuple[int | None, ...]) -> list[Floats]:

@@ -24,7 +24,7 @@ def fronts(confidence: FloatArray, weights: FloatArray | None = None) -> Iterato
     With weights, a lighter task counts by the quantile ``q`` of its confidence at its weight: ``x`` must have
     ``c(x) ≤ q·c(y)`` there (errata 6). A task of weight 0 is left out.
     """
-    factor = _factors(confidence, weights)
+    factor = factors(confidence, weights)
     points = confidence[:, factor > 0]
     factor = factor[factor > 0]
     if (factor == 1).all():
@@ -37,7 +37,7 @@ def fronts(confidence: FloatArray, weights: FloatArray | None = None) -> Iterato
         rest = rest[~free]
 
 
-def _factors(confidence: FloatArray, weights: FloatArray | None) -> FloatArray:
+def factors(confidence: FloatArray, weights: FloatArray | None) -> FloatArray:
     """The factor on each task's confidence in a comparison: 1 for the largest weight, 0 for a task that is left out.
 
     A quantile of 0 is replaced by the smallest positive number, so that there is something to compare.
@@ -112,11 +112,7 @@ def _plain_front(points: FloatArray) -> BoolArray:
 
 
 def thin_front(front: IntArray, first_task: FloatArray, wanted: int) -> IntArray:
-    """Order a front so that its first ``wanted`` points spread over it: every ⌊f/p⌋-th by the first task first.
-
-    >>> thin_front(np.arange(7), np.arange(7.0), wanted=3).tolist()
-    [0, 2, 4, 1, 3, 5, 6]
-    """
+    """Order a front so that its first ``wanted`` points spread over it: every ⌊f/p⌋-th by the first task first."""
     ordered = front[np.argsort(first_task[front], kind="stable")]
     if not 0 < wanted < len(ordered):
         return ordered

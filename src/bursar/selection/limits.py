@@ -27,11 +27,6 @@ class Limit:
     at_most: float = math.inf
     at_least: float = 0.0
 
-    def of(self, tasks: BoolArray) -> FloatArray:
-        """The use of each item if it is bought for these tasks: (items, tasks) to (items,)."""
-        used: FloatArray = (self.use * tasks).sum(axis=1)
-        return used
-
     @property
     def ceiling(self) -> float:
         return self.at_most * (1 + SLACK) + SLACK
@@ -50,11 +45,7 @@ class GroupCap:
 
     @classmethod
     def of(cls, labels: ArrayLike, at_most: int) -> GroupCap:
-        """The same cap for every group, with groups given by any labels.
-
-        >>> GroupCap.of(["a", "b", "a"], 1).group.tolist()
-        [0, 1, 0]
-        """
+        """The same cap for every group, with groups given by any labels."""
         names, group = np.unique(np.asarray(labels), return_inverse=True)
         return cls(group.astype(np.int64), np.full(len(names), at_most, dtype=np.int64))
 
@@ -92,9 +83,7 @@ class Limits:
                 )
         cap = self.groups
         if cap is not None:
-            if cap.group.shape != (items,) or (
-                items and not 0 <= cap.group.min() <= cap.group.max() < len(cap.at_most)
-            ):
+            if cap.group.shape != (items,) or ((cap.group < 0) | (cap.group >= len(cap.at_most))).any():
                 raise SelectionError(f"a group cap needs a group for each of {items} items")
             if (cap.at_most < 0).any():
                 raise SelectionError("a group cannot be capped below 0")

@@ -123,11 +123,7 @@ def _feature(part: ItemFeatures, name: str, empty: tuple[int, ...], kind: Any) -
 
 
 def by_length(words: Sequence[IntArray], count: int = BINS) -> list[IntArray]:
-    """Bins with about equally many items over all parts; items of equal length share a bin.
-
-    >>> [part.tolist() for part in by_length([np.array([1, 2, 3, 9]), np.array([3])], count=2)]
-    [[0, 0, 1, 1], [1]]
-    """
+    """Bins with about equally many items over all parts; items of equal length share a bin."""
     every = np.concatenate(words)
     edges = np.unique(np.quantile(every, np.arange(1, count) / count)) if len(every) else np.zeros(0)
     return [np.searchsorted(edges, part, side="right") for part in words]
@@ -137,9 +133,6 @@ def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArr
     """Bins by k-means over all parts.
 
     An item keeps its bin in every round, whichever items are labelled by then, as Algorithm 2 requires.
-
-    >>> [part.tolist() for part in by_cluster([np.array([[0.0], [9.0]]), np.array([[0.1], [9.1]])], count=2)]
-    [[1, 0], [1, 0]]
     """
     from sklearn.cluster import MiniBatchKMeans
 

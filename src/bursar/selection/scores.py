@@ -41,12 +41,7 @@ NOISE = 2.0**-51  # relative; a cost this close to a decimal number is taken as 
 # -- money -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class CostUnits:
-    """Converts amounts with decimals to whole units: one unit is 1 at the last decimal place in use.
-
-    >>> units = CostUnits.of(np.array([1.5, 2.0, 0.25]))
-    >>> units.places, units.whole(np.array([1.5, 2.0])).tolist(), units.floor(Decimal("7.999")), units.money(150)
-    (2, [150, 200], 799, Decimal('1.50'))
-    """
+    """Converts amounts with decimals to whole units: one unit is 1 at the last decimal place in use."""
 
     places: int
 

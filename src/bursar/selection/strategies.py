@@ -25,7 +25,7 @@ from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion, shares
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
-from bursar.selection.diversify import badge, batch_bald, k_center
+from bursar.selection.diversify import BatchScores, badge, batch_bald, k_center
 from bursar.selection.fronts import fronts, thin_front
 from bursar.selection.spend import greedy_by_confidence, spend_joint
 from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, scoring_strategy, strategy
@@ -44,8 +44,7 @@ def random(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection
 
 STRATEGIES.add("MT-R", replace(STRATEGIES["RANDOM"], name="MT-R", summary="items at random"))
 STRATEGIES.add(
-    "ST-R",
-    replace(STRATEGIES["RANDOM"], name="ST-R", summary="items at random, every task trained alone", alone=True),
+    "ST-R", replace(STRATEGIES["RANDOM"], name="ST-R", summary="items at random, every task trained alone", alone=True)
 )
 
 
@@ -169,7 +168,9 @@ def badge_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntA
     beliefs = pool.features.require("beliefs")
     residuals = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
     vectors = pool.features.require("vectors")
-    return badge(vectors, residuals, pool.joint_price(budget), budget, rng, weights=pool.weights)
+    if pool.weights is not None:
+        residuals = [np.sqrt(weight) * each for weight, each in zip(pool.weights, residuals, strict=True)]
+    return badge(vectors, residuals, pool.joint_price(budget), budget, rng)
 
 
 @scoring_strategy("MT-SUM", "largest total uncertainty over units and tasks", weighted=True, needs=frozenset({"doubt"}))
@@ -257,7 +258,7 @@ def batch_mutual_information(pool: Candidates, budget: int, rng: np.random.Gener
         raise SelectionError(
             "BATCHBALD needs a task with one label per item, such as a classification", fix="use BALD instead"
         )
-    return batch_bald(passes, pool.joint_price(budget), budget, rng, weights=weights[of], extra=extra)
+    return batch_bald(BatchScores(passes, weights[of], extra), pool.joint_price(budget), budget, rng)
 
 
 def _one_label(beliefs: object) -> FloatArray | None:

@@ -220,11 +220,7 @@ MODIFIERS = (*DECISIONS, MATCHING, COVERING, GUARD)
 
 
 def make_strategy(
-    name: str,
-    *,
-    weights: Mapping[str, float] | None = None,
-    bins: str | Binning = "length",
-    bin_count: int = BINS,
+    name: str, *, weights: Mapping[str, float] | None = None, bins: str | Binning = "length", bin_count: int = BINS
 ) -> Strategy:
     """Make the strategy of this name (case does not matter); the error for an unknown name suggests the nearest.
 
@@ -310,8 +306,7 @@ def _base(name: str) -> Strategy:
     if "+" in name:
         last = name.rpartition("+")[2]
         raise SelectionError(
-            f"strategy {name!r}: {last!r} is no modifier",
-            fix=f"use {', '.join(MODIFIERS[:-1])} or {MODIFIERS[-1]}",
+            f"strategy {name!r}: {last!r} is no modifier", fix=f"use {', '.join(MODIFIERS[:-1])} or {MODIFIERS[-1]}"
         )
     return STRATEGIES[name.upper()]  # raises, with the nearest name
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bursar.errors import InfeasibleError
-from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.ragged import BoolArray, IntArray
 from bursar.selection.limits import Limits
+from bursar.selection.spend.account import Account
 from bursar.selection.spend.knapsack import Menu, steps
 
 STRETCH = 4096  # bundles processed together
+BLOCK = 256  # bundles checked together against limits
 
 
 def greedy_by_confidence(ranking: IntArray, price: IntArray, budget: int) -> IntArray:
@@ -55,14 +56,10 @@ def best_ratio_first(menu: Menu, able: BoolArray) -> tuple[IntArray, BoolArray]:
 
 
 def walk(menu: Menu, items: IntArray, tasks: BoolArray, budget: int, limits: Limits) -> BoolArray:
-    """Buy bundles in this order: (items, tasks). An item's first bundle also pays for reading it.
-
-    >>> menu = Menu(np.array([[0.9, 0.8], [0.7, 0.1]]), reading=np.array([5, 1]), own=np.array([[1, 1], [1, 1]]))
-    >>> walk(menu, *least_confident_first(menu, menu.value > 0), budget=8, limits=Limits()).tolist()
-    [[True, True], [False, False]]
-    """
-    own = (menu.own[items] * tasks).sum(axis=1)
-    bought = _walk_within(menu, items, tasks, own, budget, limits) if limits else _walk(menu, items, own, budget)
+    """Buy bundles in this order: (items, tasks). An item's first bundle also pays for reading it."""
+    if limits:
+        return _walk_within(menu, items, tasks, budget, limits)
+    bought = _walk(menu, items, (menu.own[items] * tasks).sum(axis=1), budget)
     chosen = np.zeros(menu.value.shape, dtype=bool)
     np.logical_or.at(chosen, items[bought], tasks[bought])
     return chosen
@@ -93,61 +90,26 @@ def _walk(menu: Menu, items: IntArray, own: IntArray, budget: int) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *bought])
 
 
-def _walk_within(menu: Menu, items: IntArray, tasks: BoolArray, own: IntArray, budget: int, limits: Limits) -> IntArray:
-    """The bundles bought one at a time within the limits: first for the minimums, then the rest."""
-    uses = np.zeros((len(limits.sums), len(items)))
+def _walk_within(menu: Menu, items: IntArray, tasks: BoolArray, budget: int, limits: Limits) -> BoolArray:
+    """Buy bundles one at a time within the limits: first for the minimums, then the rest."""
+    account = Account(menu.reading, menu.own, np.ones(menu.value.shape, dtype=bool), budget, limits)
     for number, limit in enumerate(limits.sums):
-        uses[number] = (limit.use[items] * tasks).sum(axis=1)
-    tracker = _LimitTracker(menu.reading, items, own, uses, budget, limits)
-    for number, limit in enumerate(limits.sums):
-        for bundle in np.flatnonzero(uses[number] > 0).tolist() if limit.at_least > 0 else []:
-            if tracker.used[number] >= limit.floor:
-                break
-            tracker.buy(bundle)
-        if tracker.used[number] < limit.floor:
-            raise InfeasibleError(
-                f"greedy spending reached {tracker.used[number]:g} of {limit.name}, not {limit.at_least:g}",
-                fix="raise the budget, lower the minimum, or spend exactly",
-            )
-    for bundle in range(len(items)):
-        tracker.buy(bundle)
-    return np.array(tracker.bought, dtype=np.int64)
+        if account.lacks(number):
+            useful = np.flatnonzero((limit.use[items] * tasks).sum(axis=1) > 0)
+            _buy_in_order(account, items[useful], tasks[useful], minimum=number)
+            if account.lacks(number):
+                raise account.missed(number)
+    _buy_in_order(account, items, tasks)
+    return account.bought
 
 
-class _LimitTracker:
-    """Tracks the bundles bought, and what is left of the budget and the limits."""
-
-    def __init__(
-        self, reading: IntArray, items: IntArray, own: IntArray, uses: FloatArray, budget: int, limits: Limits
-    ) -> None:
-        self.reading, self.items, self.own = reading.tolist(), items.tolist(), own.tolist()
-        self.uses, self.limits = uses, limits
-        self.left = budget
-        self.used = np.zeros(len(limits.sums))
-        self.ceilings = np.array([limit.ceiling for limit in limits.sums])
-        cap = limits.groups
-        self.group = cap.group.tolist() if cap is not None else None
-        self.group_left = cap.at_most.tolist() if cap is not None else []
-        self.read: set[int] = set()
-        self.bought: list[int] = []
-        self._taken = np.zeros(len(items), dtype=bool)
-
-    def buy(self, bundle: int) -> None:
-        """Buy a bundle unless it is bought already, or the budget or a limit forbids it."""
-        item = self.items[bundle]
-        new = item not in self.read
-        price = self.own[bundle] + (self.reading[item] if new else 0)
-        if price > self.left or self._taken[bundle]:
-            return
-        if new and self.group is not None and self.group_left[self.group[item]] <= 0:
-            return
-        use = self.uses[:, bundle]
-        if (self.used + use > self.ceilings).any():
-            return
-        self.left -= price
-        self.used += use
-        if new and self.group is not None:
-            self.group_left[self.group[item]] -= 1
-        self.read.add(item)
-        self._taken[bundle] = True
-        self.bought.append(bundle)
+def _buy_in_order(account: Account, items: IntArray, tasks: BoolArray, minimum: int | None = None) -> None:
+    """Buy each bundle that is allowed when its turn comes, all of them or until a limit's minimum is reached."""
+    at = 0
+    while at < len(items) and (minimum is None or account.lacks(minimum)):
+        part, bundles = items[at : at + BLOCK], tasks[at : at + BLOCK]
+        account.close(part)
+        allowed = np.flatnonzero(account.allows(part, bundles)[0])
+        if len(allowed):
+            account.buy(int(part[allowed[0]]), bundles[allowed[0]])
+        at += int(allowed[0]) + 1 if len(allowed) else len(part)

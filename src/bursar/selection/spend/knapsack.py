@@ -40,13 +40,7 @@ class KnapsackSolution:
 
 @dataclass(frozen=True, eq=False)
 class Menu:
-    """The value and the price of every label. A label with a value of 0 or less is never bought.
-
-    >>> menu = Menu(np.array([[0.9, 0.2], [0.6, 0.5]]), reading=np.array([4, 1]), own=np.array([[1, 1], [2, 1]]))
-    >>> solved = solve(menu, budget=4)
-    >>> solved.chosen.tolist(), round(solved.objective, 6), solved.optimal
-    ([[False, False], [True, True]], 1.1, True)
-    """
+    """The value and the price of every label. A label with a value of 0 or less is never bought."""
 
     value: FloatArray  # (items, tasks)
     reading: IntArray  # (items,)
@@ -297,21 +291,17 @@ def search(menu: Menu, plan: RelaxedPlan) -> tuple[BoolArray, bool]:
 
     A first search of the items with the least losses finds a selection so good that little is left to search.
     """
-    slack = TOLERANCE * max(1.0, abs(plan.bound))
-    grain = _grain(menu)
-    best, chosen, work = 0.0, plan.chosen, 0
+    state, chosen = _Search(plan, _grain(menu), TOLERANCE * max(1.0, abs(plan.bound))), plan.chosen
     for most in (FIRST_LOOK, None):
-        gap = _gap(plan, best, grain)
-        if gap <= slack:
+        if state.gap <= state.slack:
             return chosen, True
-        found = core(menu, plan, gap)
-        everything = most is None or len(found) <= most
-        better, trail, work = _explore(plan, found, most, best, grain, slack, work)
+        found = core(menu, plan, state.gap)
+        trail = state.explore(found, len(found) if most is None else min(most, len(found)))
         if trail:
-            best, chosen = better, prefer_first_of_equals(_retrace(plan, found, trail), menu, found.items)
-        if everything:
+            chosen = prefer_first_of_equals(_retrace(plan, found, trail), menu, found.items)
+        if most is None or len(found) <= most:
             break
-    return chosen, work <= MOST_STATES
+    return chosen, state.work <= MOST_STATES
 
 
 def _grain(menu: Menu) -> float:
@@ -324,47 +314,52 @@ def _grain(menu: Menu) -> float:
     return smallest if times.max() < 1e6 and np.abs(times - np.rint(times)).max() < 1e-9 else 0.0
 
 
-def _gap(plan: RelaxedPlan, best: float, grain: float) -> float:
-    """How much better a selection may still be than one that is worth ``best`` more than the plan."""
-    most = plan.price * plan.left
-    return (np.floor(most / grain + 1e-6) * grain if grain else most) - best
+@dataclass
+class _Search:
+    """The state of the search: the best value found, relative to the plan, and the number of states explored."""
 
+    plan: RelaxedPlan
+    grain: float
+    slack: float  # for rounding errors
+    best: float = 0.0
+    work: int = 0
 
-def _explore(
-    plan: RelaxedPlan, found: Deviations, most: int | None, best: float, grain: float, slack: float, work: int
-) -> tuple[float, list[tuple[IntArray, IntArray]], int]:
-    """Extend item by item the undominated states (cost, value) that may lead to more than ``best``.
+    @property
+    def gap(self) -> float:
+        """How much better than the best one a selection may still be."""
+        most = self.plan.price * self.plan.left
+        return (np.floor(most / self.grain + 1e-6) * self.grain if self.grain else most) - self.best
 
-    Returns the best value found, the trail to it (the parents and deviations of each item's states, then the final
-    state), and the number of states explored so far.
-    """
-    least = found.least
-    freed = np.maximum.reduceat(-found.cost, found.offsets[:-1]) if len(found) else found.cost
-    later = np.append(np.cumsum(np.maximum(freed, 0)[::-1])[::-1], 0)  # money that later items could free
-    gap = _gap(plan, best, grain)
-    cost: IntArray = np.zeros(1, dtype=np.int64)
-    value: FloatArray = np.zeros(1)
-    trail: list[tuple[IntArray, IntArray]] = []
-    winner: tuple[int, int] | None = None
-    for step in range(len(found) if most is None else min(most, len(found))):
-        if least[step] >= gap - slack or work > MOST_STATES:
-            break
-        mine = slice(found.offsets[step], found.offsets[step + 1])
-        cost, value, parent, taken = _extend(cost, value, found.cost[mine], found.value[mine])
-        work += len(cost)
-        hopeful = (plan.price * cost - value < gap - slack) & (cost - later[step + 1] <= plan.left)
-        cost, value = cost[hopeful], value[hopeful]
-        trail.append((parent[hopeful], np.where(taken > 0, taken - 1 + mine.start, -1)[hopeful]))
-        if not len(cost):
-            break
-        at = int(np.searchsorted(cost, plan.left, side="right")) - 1  # values rise with cost
-        if at >= 0 and value[at] > best + slack:
-            best, winner = float(value[at]), (step + 1, at)
-            gap = _gap(plan, best, grain)
-    if winner is None:
-        return best, [], work
-    steps, state = winner
-    return best, [*trail[:steps], (np.array([state]), np.array([-1]))], work
+    def explore(self, found: Deviations, steps: int) -> list[tuple[IntArray, IntArray]]:
+        """Extend item by item the undominated states (cost, value) that may lead to more than the best.
+
+        Returns the trail to a better state, if there is one: the parents and deviations of each item's states, then
+        the final state.
+        """
+        plan, least = self.plan, found.least
+        freed = np.maximum.reduceat(-found.cost, found.offsets[:-1]) if len(found) else found.cost
+        later = np.append(np.cumsum(np.maximum(freed, 0)[::-1])[::-1], 0)  # money that later items could free
+        cost: IntArray = np.zeros(1, dtype=np.int64)
+        value: FloatArray = np.zeros(1)
+        trail: list[tuple[IntArray, IntArray]] = []
+        winner: tuple[int, int] | None = None
+        for step in range(steps):
+            if least[step] >= self.gap - self.slack or self.work > MOST_STATES:
+                break
+            mine = slice(found.offsets[step], found.offsets[step + 1])
+            cost, value, parent, taken = _extend(cost, value, found.cost[mine], found.value[mine])
+            self.work += len(cost)
+            hopeful = (plan.price * cost - value < self.gap - self.slack) & (cost - later[step + 1] <= plan.left)
+            cost, value = cost[hopeful], value[hopeful]
+            trail.append((parent[hopeful], np.where(taken > 0, taken - 1 + mine.start, -1)[hopeful]))
+            if not len(cost):
+                break
+            at = int(np.searchsorted(cost, plan.left, side="right")) - 1  # values rise with cost
+            if at >= 0 and value[at] > self.best + self.slack:
+                self.best, winner = float(value[at]), (step + 1, at)
+        if winner is None:
+            return []
+        return [*trail[: winner[0]], (np.array([winner[1]]), np.array([-1]))]
 
 
 def _extend(
@@ -396,12 +391,7 @@ def _retrace(plan: RelaxedPlan, found: Deviations, trail: list[tuple[IntArray, I
 
 
 def prefer_first_of_equals(chosen: BoolArray, menu: Menu, items: IntArray, *more: NDArray[Any]) -> BoolArray:
-    """The same selection, except that among identical items (equal in every column) the first are bought.
-
-    >>> alike = Menu(np.ones((3, 1)), np.zeros(3, dtype=np.int64), np.ones((3, 1), dtype=np.int64))
-    >>> prefer_first_of_equals(np.array([[False], [False], [True]]), alike, np.arange(3)).ravel().tolist()
-    [True, False, False]
-    """
+    """The same selection, except that among identical items (equal in every column) the first are bought."""
     items = np.flatnonzero(np.isin(menu.value[:, 0], menu.value[items, 0]) & np.isin(menu.reading, menu.reading[items]))
     columns = [menu.value[items], menu.reading[items, None], menu.own[items], *(column[items] for column in more)]
     _, kind = np.unique(

@@ -27,14 +27,7 @@ def spend(pool: Candidates, value: FloatArray, budget: int, mode: Mode = "joint"
 
 
 def spend_joint(pool: Candidates, value: FloatArray, budget: int, how: Spend = "exact") -> Selection:
-    """Buy each item for all tasks or not at all (paper 1, section 7.1, c to j): value (items,) at the joint price.
-
-    >>> from bursar.tasks import Prices
-    >>> pool = Candidates(["a", "b"], np.zeros((2, 1)), Prices(("x",), np.array([3, 4]), np.zeros((2, 1), int)))
-    >>> chosen = spend_joint(pool, np.array([0.5, 0.6]), budget=6)
-    >>> chosen.items.tolist(), chosen.certificate
-    ([1], Certificate(objective=0.6, bound=0.6, optimal=True))
-    """
+    """Buy each item for all tasks or not at all (paper 1, section 7.1, c to j): value (items,) at the joint price."""
     menu = Menu(value[:, None], np.zeros(len(pool), dtype=np.int64), pool.prices.joint()[:, None])
     able = np.asarray(pool.open.all(axis=1))[:, None]
     bought, certificate = _buy(menu, able, budget, pool.limits.together(), how)

@@ -37,7 +37,7 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Kn
     bought = free.chosen.any(axis=1)
     if limits.broken(np.flatnonzero(bought), free.chosen[bought]) is None:  # no limit binds
         return free
-    problem = _Problem(menu, able & (menu.reading[:, None] + menu.own <= budget), budget, limits)
+    problem = LimitedProblem(menu, able & (menu.reading[:, None] + menu.own <= budget), budget, limits)
     plan = problem.plan()
     if plan.bound < -TOLERANCE:  # a selection is never worth less than 0
         raise problem.infeasible()
@@ -67,11 +67,11 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Kn
 def bound_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> float:
     """An upper bound on the value of any selection within the budget and the limits."""
     able = able & (menu.reading[:, None] + menu.own <= budget)
-    return _Problem(menu, able, budget, limits).plan().bound
+    return LimitedProblem(menu, able, budget, limits).plan().bound
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class LimitedPlan:
     """The best choice of every item at the multipliers, and the least loss of any other choice."""
 
     gain: FloatArray  # (items, tasks) a label's value less the priced use of the limits
@@ -84,7 +84,9 @@ class _Plan:
     least_first: IntArray
 
 
-class _Problem:
+class LimitedProblem:
+    """A menu with a budget and limits: its multipliers, the plan at them, and the program on a core."""
+
     def __init__(self, menu: Menu, able: BoolArray, budget: int, limits: Limits) -> None:
         self.menu, self.able, self.budget, self.limits = menu, able, budget, limits
         money = Limit("the budget", menu.own.astype(float), at_most=float(budget))
@@ -101,7 +103,7 @@ class _Problem:
         )
 
     # -- multipliers -------------------------------------------------------------------------------------------------
-    def plan(self) -> _Plan:
+    def plan(self) -> LimitedPlan:
         """The plan at the best multipliers. For a large pool the search starts from those of a sample."""
         top = self._largest_multipliers()
         start: FloatArray = np.zeros(len(self.rows))
@@ -137,13 +139,13 @@ class _Problem:
             at = (best_at + np.maximum(master.x[:-1], 0)) / 2
         return best_at, bool((best_at < 0.99 * top).all())
 
-    def _sample(self) -> _Problem:
+    def _sample(self) -> LimitedProblem:
         """The same problem on an even sample of the items, with budget and limits scaled down."""
         every = len(self.able) // SAMPLE
         items = np.arange(0, len(self.able), every)
         limits = self.limits.take(items)
         sums = tuple(replace(s, at_most=s.at_most / every, at_least=s.at_least / every) for s in limits.sums)
-        return _Problem(self.menu.take(items), self.able[items], self.budget // every, replace(limits, sums=sums))
+        return LimitedProblem(self.menu.take(items), self.able[items], self.budget // every, replace(limits, sums=sums))
 
     def _largest_multipliers(self) -> FloatArray:
         """Upper bounds on the multipliers: beyond them nothing is bought for its value, or everything for a minimum."""
@@ -189,7 +191,7 @@ class _Problem:
         reading = self.menu.reading[chosen.any(axis=1)].sum() if limit is self.sums[0] else 0
         return float(limit.use[chosen].sum() + reading)
 
-    def _planned(self, at: FloatArray) -> _Plan:
+    def _planned(self, at: FloatArray) -> LimitedPlan:
         gain, entry, chosen = self._responses(at)
         bound, _ = self._dual(at)
         planned: BoolArray = np.any(chosen, axis=1)
@@ -202,12 +204,12 @@ class _Problem:
         stay = worth - instead
         flip = np.abs(gain).min(axis=1, initial=np.inf)
         least = np.maximum(np.where(planned, np.minimum(flip, stay), rival - worth), 0)
-        return _Plan(gain, entry, chosen, bound, stay, rival, least, np.argsort(least, kind="stable"))
+        return LimitedPlan(gain, entry, chosen, bound, stay, rival, least, np.argsort(least, kind="stable"))
 
     # -- the program on the core -------------------------------------------------------------------------------------
-    def program(self, plan: _Plan, items: IntArray, gap: float) -> tuple[KnapsackSolution | None, float]:
+    def program(self, plan: LimitedPlan, items: IntArray, gap: float) -> tuple[KnapsackSolution | None, float]:
         """The best selection in which only these items deviate from the plan, and its bound."""
-        row, tasks = self._ways(plan, items, gap)
+        row, tasks = self.ways(plan, items, gap)
         fixed = plan.chosen.copy()
         fixed[items] = False
         value = np.where(tasks, self.menu.value[items[row]], 0.0).sum(axis=1)
@@ -241,7 +243,7 @@ class _Problem:
             return True
         return self.limits.broken(np.flatnonzero(bought), chosen[bought]) is not None
 
-    def _ways(self, plan: _Plan, items: IntArray, gap: float) -> tuple[IntArray, BoolArray]:
+    def ways(self, plan: LimitedPlan, items: IntArray, gap: float) -> tuple[IntArray, BoolArray]:
         """Every way to buy one of the items that loses less than the gap: its item and its tasks."""
         subsets = np.array(list(product([False, True], repeat=self.able.shape[1]))[1:], dtype=bool)
         able = ~(subsets[None] & ~self.able[items][:, None]).any(axis=2)  # (items, subsets)
