@@ -6,7 +6,6 @@ contiguous blocks, the output layers of all tasks are one product, and softmax r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -109,12 +108,10 @@ class MultitaskTagger(Network):
         """The encoding of the middle words: (lanes, items, width)."""
         return self._read(parameters, rows)[1].out.view(len(rows), self.width, -1).transpose(1, 2)
 
-    def passes(
-        self, parameters: Parameters, rows: IntArray, places: IntArray, masks: Sequence[Tensor | None]
-    ) -> list[Tensor]:
-        """Logits (lanes, items, tasks, labels), the same for all masks: there is no dropout."""
+    def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
+        """Logits (lanes, items, tasks, labels); there is no dropout."""
         _, last = self._read(parameters, rows)
-        return [self._through(parameters, last)[-1].permute(0, 3, 1, 2)] * len(masks)
+        return self._through(parameters, last)[-1].permute(0, 3, 1, 2)
 
     def _words(self, rows: IntArray) -> Tensor:
         """The word vectors of the two steps: (steps, lanes × directions, items, size)."""

@@ -25,12 +25,12 @@ from bursar.errors import ConfigError
 from bursar.oracle import Judge, LabellingProblem, Order, ScoreCache, SearchPlan, SearchState, quality, search
 from bursar.oracle.chain import is_current
 from bursar.oracle.comparison import plan_of, random_orders
-from bursar.oracle.judge_registry import make_judge
 from bursar.oracle.probe import vectors_of
 from bursar.oracle.search import SearchOptions
 from bursar.ragged import IntArray
 from bursar.selection.match import BINS, by_cluster
 from experiments.studies.arms import Place, corpus_of
+from experiments.studies.judge_models import ModelJudge, model_judge
 from experiments.studies.optimal_annealing import Limits, annealed
 from experiments.studies.optimal_encoder import EncoderJudge
 from experiments.studies.optimal_findings import analyse
@@ -77,10 +77,10 @@ def problem_of(name: str, draw: int, data: Path) -> LabellingProblem:
 
 
 @lru_cache(maxsize=2)
-def judge_of(name: str, draw: int, learner: str, seed: int, data: Path) -> Judge:
+def judge_of(name: str, draw: int, learner: str, seed: int, data: Path) -> ModelJudge:
     """The judge of a learner; the seed is that of its trainings."""
     problem = problem_of(name, draw, data)
-    return EncoderJudge(problem, seed) if learner == "encoder" else make_judge(learner, problem, seed=seed)
+    return EncoderJudge(problem, seed) if learner == "encoder" else model_judge(learner, problem, seed=seed)
 
 
 def where_of(unit: Mapping[str, Any], place: Place) -> str:
@@ -90,7 +90,7 @@ def where_of(unit: Mapping[str, Any], place: Place) -> str:
 
 # -- one kind after the other ----------------------------------------------------------------------------------------
 def searched(
-    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: ModelJudge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """The best order that is found; a search that was interrupted goes on from its last state."""
     plan = SearchPlan(unit["steps"], unit["greedy_steps"], unit["cooling"])
@@ -189,7 +189,7 @@ def counts_of(problem: LabellingProblem) -> dict[str, dict[str, IntArray]]:
 
 
 def bought(
-    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: ModelJudge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """What heuristics buy, and random orders."""
     buyer = StrategyBuyer(judge, problem, unit["seed"], features_of(problem))
@@ -228,7 +228,7 @@ def randoms_of(problem: LabellingProblem, count: int) -> list[Order]:
 
 
 def referred(
-    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: ModelJudge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """The greedy order, and what annealing finds in the same time and with as many sets."""
     buyer = StrategyBuyer(judge, problem, unit["seed"], features_of(problem))
@@ -255,7 +255,7 @@ def referred(
 
 
 def transferred(
-    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: ModelJudge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """Orders of other learners, judged with this one."""
     wanted = {
@@ -269,7 +269,7 @@ def transferred(
 
 
 def mapped(
-    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: ModelJudge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """Where the first batches of the best order and of a heuristic lie, among the warm start and test items."""
     vectors = vectors_of(problem)
@@ -285,7 +285,7 @@ def mapped(
 
 
 def mismatched(
-    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: ModelJudge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """The best order of one seed, judged with trainings of other seeds."""
     plan = {name: unit[name] for name in PAPER}

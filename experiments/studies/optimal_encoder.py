@@ -9,11 +9,11 @@ import numpy as np
 
 from bursar.learners import make_learner
 from bursar.learners.features import classes_of
-from bursar.oracle.judge import Judge
 from bursar.oracle.probe import score_of
 from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
+from experiments.studies.judge_models import ModelJudge
 
 OPTIONS = {
     "layers": 3,
@@ -27,7 +27,7 @@ OPTIONS = {
 }
 
 
-class EncoderJudge(Judge):
+class EncoderJudge(ModelJudge):
     """Fine-tunes the bundled encoder on the warm start and a set, with early stopping on the items set aside.
 
     It takes the place of RoBERTa among paper 4's architectures (errata 28).

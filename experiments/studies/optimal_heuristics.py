@@ -25,18 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.campaign.unit_space import UnitDoubts, UnitSpace
-from bursar.corpus import concatenate
+from bursar.corpus import Corpus, concatenate
 from bursar.errors import ConfigError
-from bursar.learners.learner import Progress, no_progress
-from bursar.oracle.judge import Judge
+from bursar.learners.features import pixels
+from bursar.learners.frozen import frozen_encoder
+from bursar.learners.learner import Embeddings, Progress, no_progress
 from bursar.oracle.orders import Order
-from bursar.oracle.probe import embeddings_of, vectors_of
+from bursar.oracle.probe import vectors_of
 from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.selection import Candidates, ItemFeatures, PoolFeatures, Strategy, make_strategy
 from bursar.tasks import Beliefs, Classification, Prices
 from bursar.uncertainty import MEASURES, confidences
+from experiments.studies.judge_models import ModelJudge
 
 HEURISTICS: dict[str, tuple[str, ...]] = {  # paper 4, Table 1
     "images": ("MAX-ENT", "BALD", "BATCHBALD"),
@@ -54,17 +56,17 @@ class StrategyBuyer:
 
     ``features`` are those of ``features_of``; without them, each call computes what its strategies need.
 
-    >>> from bursar.oracle.probe import ProbeJudge
+    >>> from experiments.studies.judge_models import ProbeModels
     >>> from bursar.simulation import assistant_corpus
     >>> sizes = {"pool": 30, "warm": 10, "aside": 10, "validation": 20, "test": 20}
     >>> corpus = assistant_corpus(100).with_tasks(["intent"])
     >>> problem = LabellingProblem.draw(corpus, sizes, shape=(2, 5), metric="accuracy", seed=0)
-    >>> buyer = StrategyBuyer(ProbeJudge.of(problem, penalty=1.0), problem)
+    >>> buyer = StrategyBuyer(ProbeModels.of(problem, penalty=1.0), problem)
     >>> buyer.order("BALD+IDMR").batches.shape
     (2, 5)
     """
 
-    judge: Judge
+    judge: ModelJudge
     problem: LabellingProblem
     seed: int = 0
     features: PartFeatures | None = None
@@ -91,7 +93,7 @@ class StrategyBuyer:
         bought: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in chosen]
         for batch in range(problem.batches):
             drawn = self.seed_at(batch)
-            judge.prepare([self._training_set(b) for s, b in zip(chosen, bought, strict=True) if passes_for(s)])
+            judge.prepare([np.sort(b) for s, b in zip(chosen, bought, strict=True) if passes_for(s)])
             for at, strategy in enumerate(chosen):
                 progress(f"batch {batch + 1}, {strategy.name}", (batch + at / len(chosen)) / problem.batches)
                 beliefs = self.predictions(bought[at], passes_for(strategy), drawn)
@@ -113,10 +115,7 @@ class StrategyBuyer:
 
     def predictions(self, bought: IntArray, passes: int, seed: int) -> Mapping[str, Beliefs] | None:
         """Predict the pool with the model of the items bought so far; ``None`` for 0 passes."""
-        return self.judge.predict_proba(self._training_set(bought), passes, seed) if passes else None
-
-    def _training_set(self, bought: IntArray) -> IntArray:
-        return bought if self.judge.ordered else np.sort(bought)
+        return self.judge.predict_proba(np.sort(bought), passes, seed) if passes else None
 
     def candidates(
         self,
@@ -192,6 +191,14 @@ def passes_for(strategy: Strategy) -> int:
 
 
 # -- features ----------------------------------------------------------------------------------------------------------
+def embeddings_of(items: Corpus) -> Embeddings:
+    """The bundled encoder's vectors of items and their words, or pixels."""
+    if items.images is not None:
+        return Embeddings(pixels(items), None)
+    encoder = frozen_encoder()
+    return Embeddings(encoder.item_vectors(items), encoder.word_vectors(items))
+
+
 def features_of(
     problem: LabellingProblem,
     needs: Iterable[str] = ("words", "vectors"),

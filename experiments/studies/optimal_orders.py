@@ -63,7 +63,7 @@ def curves_of(judge: Judge, orders: Sequence[Order], part: str = "test") -> list
 
 def curves_on(judge: Judge, orders: Sequence[Order], parts: Sequence[str]) -> dict[str, list[OrderCurve]]:
     """The curves of several orders on several parts; each model is trained once."""
-    sets = [found for order in orders for found in judge.training_sets(order)]
+    sets = [found for order in orders for found in order.prefixes()]
     scores = judge.scores_on([np.zeros(0, dtype=np.int64), *sets], parts)
     ends = np.cumsum([len(order.batches) for order in orders])
     return {

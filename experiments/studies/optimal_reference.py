@@ -70,13 +70,13 @@ def reference_order(
 
     Each strategy proposes what it would buy from all that is left, then from random halves of it.
 
-    >>> from bursar.oracle.probe import ProbeJudge
+    >>> from experiments.studies.judge_models import ProbeModels
     >>> from bursar.oracle.problem import LabellingProblem
     >>> from bursar.simulation import assistant_corpus
     >>> sizes = {"pool": 30, "warm": 10, "aside": 10, "validation": 20, "test": 20}
     >>> corpus = assistant_corpus(100).with_tasks(["intent"])
     >>> problem = LabellingProblem.draw(corpus, sizes, shape=(2, 5), metric="accuracy", seed=0)
-    >>> buyer = StrategyBuyer(ProbeJudge.of(problem, penalty=1.0), problem)
+    >>> buyer = StrategyBuyer(ProbeModels.of(problem, penalty=1.0), problem)
     >>> found = reference_order(buyer, proposers=["RANDOM", "MAX-ENT"], proposals=3)
     >>> found.order.batches.shape, found.judged <= 2 * 2 * 3
     ((2, 5), True)
@@ -125,7 +125,7 @@ def greedy_order(
     for batch in range(batches):
         options = list(proposed(bought))
         walks = [np.concatenate([bought, np.sort(option.items)]) for option in options]
-        scores = cache.scores(walks if judge.ordered else [np.sort(walk) for walk in walks])
+        scores = cache.scores([np.sort(walk) for walk in walks])
         best = int(scores.argmax())
         taken.append(options[best])
         curve.append(float(scores[best]))

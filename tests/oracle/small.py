@@ -10,11 +10,10 @@ import numpy as np
 
 from bursar.corpus import CorpusBuilder
 from bursar.oracle import LabellingProblem, Order, ProbeJudge
-from bursar.oracle.judge import Judge
 from bursar.oracle.probe import RidgeTask, Rows
 from bursar.ragged import offsets_of
 from bursar.simulation import assistant_corpus
-from bursar.tasks import Beliefs, Tagging
+from bursar.tasks import Tagging
 
 WIDTH = 12
 SIZES = {"pool": 60, "warm": 12, "aside": 20, "validation": 60, "test": 60}
@@ -78,23 +77,3 @@ def probe(problem, shift=0.0):
         labels = task.classes
         tasks[name] = RidgeTask(rows, labels, metric="accuracy", penalty=1.0)
     return ProbeJudge(tasks)
-
-
-class Rule(Judge):
-    """Scores that follow from the set and the part by a rule with ups and downs, and beliefs that are all alike."""
-
-    def __init__(self, pool, seed=0):
-        self.pool, self.seed = pool, seed
-        self.worth = np.random.default_rng(seed).random(pool)
-
-    def scores_on(self, sets, parts):
-        return np.array([[self.one(items, len(part)) for items in sets] for part in parts])
-
-    def one(self, items, extra):
-        if not len(items):
-            return 0.1
-        pairs = np.sin(np.add.outer(items, items) * (1.3 + self.seed) + extra).mean()
-        return float(0.5 + 0.3 * self.worth[items].mean() + 0.1 * pairs)
-
-    def predict_proba(self, items, passes=1, seed=0):
-        return {"intent": Beliefs.of(np.full((passes, self.pool, 2), 0.5), np.ones(self.pool, dtype=np.int64))}

@@ -32,9 +32,6 @@ class Worth(Judge):
     def one(self, items, worth):
         return 0.2 + 0.5 * worth[items].mean() if len(items) else 0.1
 
-    def predict_proba(self, items, passes=1, seed=0):
-        raise NotImplementedError
-
 
 class Flat(Worth):
     """Every order is as good as any other."""

@@ -8,7 +8,7 @@ import pytest
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
 from bursar.oracle.judge_registry import JUDGES, check_fit, judges_for, make_judge
-from bursar.oracle.network import LARGEST, NetworkJudge, NetworkOptions
+from bursar.oracle.network import LARGEST, NetworkJudge
 from bursar.simulation import assistant_corpus
 from tests.oracle import small
 
@@ -68,4 +68,3 @@ def test_who_fits_can_be_made(judge, monkeypatch):
 def test_large_batches_of_labels_are_trained_on_in_smaller_ones():
     problem = small.texts(batches=1, size=60)
     assert NetworkJudge(problem, "aoe").settings.batch == LARGEST
-    assert NetworkJudge(problem, "aoe", options=NetworkOptions(ordered=True)).settings.batch == 60

@@ -33,9 +33,6 @@ class Made(Judge):
         self.sets += len(sets)
         return np.array([[self.one(items) for items in sets] for _ in parts])
 
-    def predict_proba(self, items, passes=1, seed=0):
-        raise NotImplementedError
-
     def one(self, items):
         pairs = np.sin(np.add.outer(items, items) * (1.3 + self.seed)).mean()
         rough = 0.5 + 0.3 * self.worth[items].mean() + 0.2 * pairs * len(items) / self.pool
@@ -53,7 +50,7 @@ def plainly(judge, batches, size, plan, seed):
     """Algorithm 1, line by line: every prefix of every proposal is judged."""
 
     def curve(order):
-        return judge.scores([judge.training_set(order, k) for k in range(1, batches + 1)])
+        return judge.scores(order.prefixes())
 
     order = best = Order.random(judge.pool, batches, size, seed)
     now = top = quality(curve(order))
@@ -100,27 +97,6 @@ def test_memory_guessing_ahead_and_dropping_change_nothing_in_the_chain(plan, se
             assert [step for step, _, _ in found.history[1:]] == chain
             assert np.array_equal(found.best.batches, best.batches)
             assert quality(found.best_curve) == top
-
-
-class Walked(Made):
-    """The order counts too: later items count more."""
-
-    ordered = True
-
-    def one(self, items):
-        weights = np.arange(1, len(items) + 1)
-        return 0.5 + 0.4 * float(self.worth[items] @ weights / weights.sum())
-
-
-def test_where_the_order_counts_a_proposal_asks_about_all_prefixes_from_its_first_change():
-    judge = Walked(12, 3)
-    plan = SearchPlan(300, 100, cooling=20.0)
-    found = search(judge, (3, 2), plan, seed=0)
-    best, top, chain = plainly(Walked(12, 3), 3, 2, plan, 0)
-    assert [step for step, _, _ in found.history[1:]] == chain
-    assert np.array_equal(found.best.batches, best.batches)
-    assert quality(found.best_curve) == top
-    assert OrderMove((1, 0), 7, (2, 1)).changed(5, ordered=True) == range(2, 6)
 
 
 @pytest.mark.parametrize("cooling", [0.0, 5.0, 100.0])

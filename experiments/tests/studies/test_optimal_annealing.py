@@ -7,7 +7,7 @@ import numpy as np
 from bursar.oracle import SearchPlan, search
 from bursar.oracle.orders import quality
 from experiments.studies.optimal_annealing import Limits, annealed
-from tests.oracle.small import Rule
+from experiments.tests.studies.judges import Rule
 
 
 def test_annealing_that_is_looked_at_now_and_then_is_the_same_annealing():

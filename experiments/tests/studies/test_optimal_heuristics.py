@@ -11,7 +11,8 @@ from bursar.oracle.probe import vectors_of
 from bursar.selection import Strategy, make_strategy
 from bursar.selection.match import by_length
 from experiments.studies.optimal_heuristics import HEURISTICS, StrategyBuyer, features_of, passes_for, strategy_for
-from tests.oracle.small import Rule, images, probe, texts, vectors
+from experiments.tests.studies.judges import Rule, probe
+from tests.oracle.small import images, texts, vectors
 from tests.tiny import HashedEncoder
 
 NAMES = (

@@ -24,7 +24,8 @@ from experiments.studies.optimal_orders import (
     shares_of,
     tsne_places,
 )
-from tests.oracle.small import Rule, probe, texts
+from experiments.tests.studies.judges import Rule, probe
+from tests.oracle.small import texts
 
 NOTHING = np.zeros(0, dtype=np.int64)
 

@@ -11,7 +11,8 @@ from bursar.errors import ConfigError
 from bursar.oracle.orders import quality
 from experiments.studies.optimal_heuristics import StrategyBuyer, features_of
 from experiments.studies.optimal_reference import ProposedBatch, greedy_order, reference_order
-from tests.oracle.small import Rule, every_order, probe, texts, vectors
+from experiments.tests.studies.judges import Rule, probe
+from tests.oracle.small import every_order, texts, vectors
 
 FEW = ("RANDOM+IDMR", "MAX-ENT", "BALD", "K-CENTER")
 

@@ -63,7 +63,7 @@ class SearchState:
     @classmethod
     def start(cls, order: Order, cache: ScoreCache) -> SearchState:
         """The state before the first step."""
-        curve = cache.scores(cache.judge.training_sets(order))
+        curve = cache.scores(order.prefixes())
         start = float(quality(curve))
         return cls(0, order, curve, order, curve, history=[(0, start, start)])
 
@@ -103,7 +103,7 @@ class SearchState:
 def is_current(state: SearchState, cache: ScoreCache) -> bool:
     """Whether the judge still gives the scores in a state; otherwise code or data have changed."""
     pairs = (state.base(annealing) for annealing in (True, False))
-    return all(np.array_equal(cache.scores(cache.judge.training_sets(order)), curve) for order, curve in pairs)
+    return all(np.array_equal(cache.scores(order.prefixes()), curve) for order, curve in pairs)
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class OrderChain:
         """The proposal of a step, made from this order."""
         move, u = self._move(here, step)
         slack, after = self._slack(step, u), here.moved(move)
-        prefixes = move.changed(len(here.batches), self.judge.ordered)
-        sets = [self.judge.training_set(after, prefix) for prefix in prefixes]
+        prefixes = move.changed(len(here.batches))
+        sets = [after.prefix(prefix) for prefix in prefixes]
         return Proposal(step, after, prefixes, slack, sets, known, self.gains.chance(slack) >= 0.5)
 
     def _slack(self, step: int, u: float) -> float:

@@ -195,6 +195,6 @@ def random_orders(pool: int, batches: int, size: int, seed: int, count: int = RA
 
 
 def _scored(judge: Judge, orders: Sequence[Order]) -> list[OrderScores]:
-    sets = [some for order in orders for some in judge.training_sets(order)]
+    sets = [some for order in orders for some in order.prefixes()]
     scores = judge.scores_on(sets, REPORTED).reshape(len(REPORTED), len(orders), -1)
     return [OrderScores(dict(zip(REPORTED, scores[:, at], strict=True))) for at in range(len(orders))]

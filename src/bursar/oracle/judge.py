@@ -10,9 +10,7 @@ from hashlib import blake2b
 import numpy as np
 
 from bursar.oracle.async_evaluation import ScoreStream
-from bursar.oracle.orders import Order
 from bursar.ragged import FloatArray, IntArray
-from bursar.tasks import Beliefs
 
 CACHED = 300_000  # sets: about 50 MB
 
@@ -27,13 +25,12 @@ class Judge(ABC):
     pool: int  # number of items to choose from
     highest: float = 1.0  # possible score
     at_once: int = 1  # this many sets take little more time than one; a search looks ahead for as many
-    ordered: bool = False  # whether the order of items counts too (errata 25); sets are then not sorted
 
     @abstractmethod
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
         """Score the model of each set on several parts: (parts, sets), the mean over the tasks.
 
-        Sets are positions in the pool, as ``training_set`` gives them. Each model is trained once.
+        Sets are sorted positions in the pool. Each model is trained once.
         """
 
     def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
@@ -41,24 +38,9 @@ class Judge(ABC):
         found: FloatArray = self.scores_on(sets, [part])[0]
         return found
 
-    def training_set(self, order: Order, batches: int) -> IntArray:
-        """What the model depends on after some batches: the sorted set, or the items in the order of labelling."""
-        return order.walk(batches) if self.ordered else order.prefix(batches)
-
-    def training_sets(self, order: Order) -> list[IntArray]:
-        """The training sets after 1 to K batches."""
-        return [self.training_set(order, batches) for batches in range(1, len(order.batches) + 1)]
-
     def stream(self) -> ScoreStream | None:
         """A stream that scores sets one by one; ``None`` if the judge works best on many sets at a time."""
         return None
-
-    def prepare(self, sets: Sequence[IntArray]) -> None:  # noqa: B027
-        """Announce sets that will be requested next, so that a judge can train their models together."""
-
-    @abstractmethod
-    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
-        """Predict the pool with the model of a set, by task; several passes show the model's uncertainty."""
 
 
 class ScoreCache:

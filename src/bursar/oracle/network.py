@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
@@ -18,14 +18,13 @@ from bursar.learners.lockstep import CodedTexts, FitJob, LockstepTraining, Netwo
 from bursar.learners.lockstep.network import Score
 from bursar.learners.lockstep.texts import word_vectors
 from bursar.oracle.async_evaluation import LocalStream, SetsByKey
-from bursar.oracle.judge import Judge, key_of
+from bursar.oracle.judge import Judge
 from bursar.oracle.judge_registry import ARCHITECTURES
 from bursar.oracle.probe import score_of
 from bursar.oracle.problem import PARTS, LabellingProblem
 from bursar.ragged import FloatArray, IntArray
-from bursar.tasks import Beliefs, Classification, Tagging, Task
+from bursar.tasks import Classification, Tagging, Task
 
-KEPT = 256  # models kept for later requests
 LARGEST = 32  # most items in a training batch; the paper uses the size of a labelling batch, 20 or 25
 
 
@@ -35,7 +34,6 @@ class NetworkOptions:
 
     size: int = 64  # of word vectors
     dropout: float = 0.5  # before the output layer: BALD needs it, so all have it (errata 27)
-    ordered: bool = False  # train in the order of labelling without shuffling, as paper 4's authors do (errata 25)
     settings: Settings | None = None
 
 
@@ -58,10 +56,8 @@ class NetworkJudge(Judge):
         self, problem: LabellingProblem, architecture: str, *, seed: int = 0, options: NetworkOptions | None = None
     ) -> None:
         options = options or NetworkOptions()
-        self.problem, self.seed, self.ordered = problem, seed, options.ordered
-        self.pool = len(problem.pool)
-        batch = problem.size if self.ordered else min(problem.size, LARGEST)
-        self.settings = replace(options.settings or Settings(), batch=batch, shuffle=not self.ordered)
+        self.problem, self.seed, self.pool = problem, seed, len(problem.pool)
+        self.settings = replace(options.settings or Settings(), batch=min(problem.size, LARGEST))
         counts = problem.counts.values()
         self.rows = {
             part: np.arange(end - count, end)
@@ -71,7 +67,6 @@ class NetworkJudge(Judge):
         self.tasks = {name: self._task(task, name, make) for name, task in problem.corpus.schema.items()}
         self.lanes = self.settings.lanes or max(made.network.lanes for made in self.tasks.values())
         self.at_once = 2 * self.lanes
-        self.kept: dict[tuple[str, bytes], Trained] = {}  # by task and set, the oldest first
 
     def _task(self, task: Task, name: str, make: Callable[[Task, IntArray], Network]) -> _Task:
         parts = self.problem.parts
@@ -85,18 +80,10 @@ class NetworkJudge(Judge):
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
         found = np.zeros((len(self.tasks), len(parts), len(sets)))
         for number, name in enumerate(self.tasks):
-            for at, model in enumerate(self._trained(name, sets)):
+            for at, model in enumerate(self.trained(name, sets)):
                 for row, part in enumerate(parts):
                     found[number, row, at] = self.score(name, model, part)
         return np.asarray(found.mean(axis=0))
-
-    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
-        found = {}
-        for name, made in self.tasks.items():
-            (model,) = self._trained(name, [items])
-            logits = torch.from_numpy(self._units(made, model, "pool", 0 if passes == 1 else passes, seed))
-            found[name] = Beliefs.of(torch.softmax(logits, dim=-1).numpy(), made.units["pool"])
-        return found
 
     def stream(self) -> LocalStream:
         return NetworkStream(self)
@@ -108,7 +95,7 @@ class NetworkJudge(Judge):
     def score(self, name: str, model: Trained, part: str) -> float:
         """The score of a model on a part."""
         made = self.tasks[name]
-        guesses = self._units(made, model, part).argmax(axis=-1)
+        guesses = self.logits(name, model, part).argmax(axis=-1)
         return score_of(made.targets[part], guesses, classes_of(self.problem.corpus.schema[name]), self.problem.metric)
 
     def training(self, name: str) -> LockstepTraining:
@@ -116,35 +103,28 @@ class NetworkJudge(Judge):
         network = self.tasks[name].network
         return LockstepTraining(network, self.settings, select=self.rows["aside"], score=self._measure(network))
 
-    def prepare(self, sets: Sequence[IntArray]) -> None:
-        for name in self.tasks:
-            for items, model in zip(sets, self._trained(name, sets), strict=True):
-                self.kept[name, key_of(items)] = model
-        while len(self.kept) > KEPT * len(self.tasks):
-            del self.kept[next(iter(self.kept))]
-
-    def _trained(self, name: str, sets: Sequence[IntArray]) -> list[Trained]:
-        """The models of a task; those that are not kept are trained."""
-        keys = [key_of(items) for items in sets]
-        found = {key: self.kept[name, key] for key in keys if (name, key) in self.kept}
-        new = {key: self.job(items) for key, items in zip(keys, sets, strict=True) if key not in found}
+    def trained(self, name: str, sets: Sequence[IntArray]) -> list[Trained]:
+        """The models of a task, trained together."""
         network = self.tasks[name].network
-        models = lockstep.train(
-            network, [*new.values()], self.settings, select=self.rows["aside"], score=self._measure(network)
+        return lockstep.train(
+            network,
+            [self.job(items) for items in sets],
+            self.settings,
+            select=self.rows["aside"],
+            score=self._measure(network),
         )
-        found.update(zip(new, models, strict=True))
-        return [found[key] for key in keys]
+
+    def logits(self, name: str, model: Trained, part: str, kept: Tensor | None = None) -> NDArray[Any]:
+        """A model's logits for all units of a part, (units, labels), with the features ``kept`` by dropout."""
+        made = self.tasks[name]
+        found: NDArray[Any] = lockstep.logits(made.network, model, self.rows[part], kept).numpy()
+        if made.network.targets.ndim == 1:
+            return found
+        inside = np.arange(found.shape[1]) < made.units[part][:, None]  # texts are padded to the longest
+        return np.asarray(found[inside])
 
     def _measure(self, network: Network) -> Score:
         return (lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1)(network)
-
-    def _units(self, made: _Task, model: Trained, part: str, passes: int = 0, seed: int = 0) -> NDArray[Any]:
-        """The logits of all units: (units, labels), or (passes, units, labels)."""
-        found = lockstep.logits(made.network, model, self.rows[part], passes=passes, seed=seed).numpy()
-        if made.network.targets.ndim == 1:
-            return found
-        inside = np.arange(found.shape[-2]) < made.units[part][:, None]  # texts are padded to the longest
-        return found[inside] if not passes else found[:, inside]
 
 
 class NetworkStream(LocalStream):

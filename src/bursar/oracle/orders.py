@@ -46,9 +46,9 @@ class Order:
         """The items of the first batches, sorted."""
         return np.sort(self.batches[:batches], axis=None)
 
-    def walk(self, batches: int) -> IntArray:
-        """The items of the first batches, batch after batch."""
-        return self.batches[:batches].ravel()
+    def prefixes(self) -> list[IntArray]:
+        """The items of the first 1 to K batches."""
+        return [self.prefix(batches) for batches in range(1, len(self.batches) + 1)]
 
     def moved(self, move: OrderMove) -> Order:
         """The order after a move."""
@@ -72,16 +72,14 @@ class OrderMove:
     item: int  # the new item
     other: tuple[int, int] | None = None  # place of the new item; None if it was unlabelled
 
-    def changed(self, batches: int, ordered: bool = False) -> range:
+    def changed(self, batches: int) -> range:
         """The prefixes that the move changes, by their number of batches (errata 25).
-
-        If the order of items counts, these are all prefixes from the first changed batch on.
 
         >>> OrderMove((1, 0), 7, (3, 2)).changed(5), OrderMove((1, 0), 7).changed(5)
         (range(2, 4), range(2, 6))
         """
         first = self.place[0] + 1
-        return range(first, batches + 1 if self.other is None or ordered else self.other[0] + 1)
+        return range(first, batches + 1 if self.other is None else self.other[0] + 1)
 
 
 def check_shape(pool: int, batches: int, size: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
@@ -17,7 +17,6 @@ from bursar.oracle.judge import Judge
 from bursar.oracle.judge_registry import make_judge
 from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray
-from bursar.tasks import Beliefs
 
 
 class JudgeFactory(Protocol):
@@ -56,7 +55,7 @@ class ParallelJudge(Judge):
     def __init__(self, factory: JudgeFactory, engine: Engine) -> None:
         self.factory, self.engine = factory, engine
         self.here = made(factory)
-        self.pool, self.highest, self.ordered = self.here.pool, self.here.highest, self.here.ordered
+        self.pool, self.highest = self.here.pool, self.here.highest
         self.at_once = self.here.at_once * engine.workers
 
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
@@ -84,12 +83,6 @@ class ParallelJudge(Judge):
             return None
         self.engine.dismiss()  # a stream has its own workers
         return ProcessStream(partial(_local_stream, self.factory), self.engine.workers, here.room * self.engine.workers)
-
-    def prepare(self, sets: Sequence[IntArray]) -> None:
-        self.here.prepare(sets)
-
-    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
-        return self.here.predict_proba(items, passes, seed)
 
 
 @lru_cache(maxsize=2)

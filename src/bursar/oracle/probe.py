@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
-from scipy.special import softmax
 
-from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners.features import Components, classes_of, one_thread, pixels
 from bursar.learners.frozen import frozen_encoder
-from bursar.learners.learner import Embeddings, Progress, no_progress
+from bursar.learners.learner import Progress, no_progress
 from bursar.learners.probe import PENALTIES, fitted_factor
 from bursar.oracle.judge import Judge
 from bursar.oracle.problem import METRICS, PARTS, LabellingProblem
 from bursar.ragged import BoolArray, FloatArray, IntArray, flat_positions, offsets_of
 from bursar.random_streams import rng
-from bursar.tasks import Beliefs, Classification, Tagging
+from bursar.tasks import Classification, Tagging
 from bursar.tasks.task import class_f1
 
 STEPS = 1024  # of a feature, from 0 to its largest value
@@ -47,11 +46,6 @@ class Rows:
     features: NDArray[np.floating]  # (units, width)
     codes: IntArray  # (units,)
     offsets: IntArray  # (items + 1,): start of the units of each item
-
-    @classmethod
-    def single(cls, features: NDArray[np.floating], codes: IntArray) -> Rows:
-        """One unit per item."""
-        return cls(features, codes, np.arange(len(codes) + 1))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -114,41 +108,20 @@ class RidgeTask:
             found.append(score_of(codes, (rows @ padded).argmax(axis=1), self.labels, self.metric))
         return found
 
-    def score(self, items: IntArray, part: str = "validation") -> float:
-        """The score on one part."""
-        return self.scores(items, [part])[0]
-
     def coefficients(self, items: IntArray) -> FloatArray:
         """(width + 1, labels), for features in steps; the last row is the intercept, which is not penalised."""
-        gram, moment = self._summed(items)
-        _, found, failed = dposv(self._penalised(gram), moment, lower=1, overwrite_a=1)
+        _, found, failed = dposv(*self.equations(items), lower=1, overwrite_a=1)
         if failed:
             raise ConfigError("the probe's equations have no unique solution", fix="use a larger penalty")
         solution: FloatArray = found
         return solution
 
-    def _penalised(self, gram: FloatArray) -> FloatArray:
-        penalised = gram.copy()
-        width = len(gram) - 1
+    def equations(self, items: IntArray) -> Sums:
+        """X'X with the penalty on its diagonal, and X'Y, of the warm start and a set."""
+        gram, moment = self._summed(items)
+        penalised, width = gram.copy(), len(gram) - 1
         penalised.flat[: width * (width + 2) : width + 2] += self.penalty / self.step**2
-        return penalised
-
-    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Beliefs:
-        """Predict the pool: a softmax of the scores, with the temperature that fits the items set aside best.
-
-        Several passes are draws from the Bayesian posterior of the coefficients.
-        """
-        found = self.coefficients(items)
-        rows, codes = self.held["aside"]
-        scores = rows @ found
-        factor, _ = fitted_factor(scores, codes)
-        drawn = found[None]
-        if passes > 1:
-            noise = float(np.square(scores - np.eye(self.labels)[codes]).mean())
-            root = np.linalg.cholesky(self._penalised(self._summed(items)[0]))
-            normal = rng(seed, "probe passes").standard_normal((passes, *found.shape))
-            drawn = found + np.sqrt(noise) * np.linalg.solve(root.T, normal)
-        return Beliefs.of(softmax(factor * (self.pool @ drawn), axis=-1), np.diff(self.offsets))
+        return penalised, moment
 
     # -- exact sums ----------------------------------------------------------------------------------------------------
     def _summed(self, items: IntArray) -> Sums:
@@ -201,9 +174,7 @@ class ProbeJudge(Judge):
         self.pool = len(next(iter(self.tasks.values())).offsets) - 1
 
     @classmethod
-    def of(
-        cls, problem: LabellingProblem, *, penalty: float | None = None, progress: Progress = no_progress
-    ) -> ProbeJudge:
+    def of(cls, problem: LabellingProblem, *, penalty: float | None = None, progress: Progress = no_progress) -> Self:
         """A judge on principal components of the bundled encoder's vectors, or of pixels."""
         refused = [
             name for name, task in problem.corpus.schema.items() if not isinstance(task, (Classification, Tagging))
@@ -227,10 +198,6 @@ class ProbeJudge(Judge):
                 found[:, at] = np.mean([task.scores(items, parts) for task in self.tasks.values()], axis=0)
         return found
 
-    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
-        with one_thread():
-            return {name: task.predict_proba(items, passes, seed) for name, task in self.tasks.items()}
-
 
 def rows_of(problem: LabellingProblem, progress: Progress = no_progress) -> dict[str, dict[str, Rows]]:
     """The units of each task and part."""
@@ -245,14 +212,6 @@ def rows_of(problem: LabellingProblem, progress: Progress = no_progress) -> dict
             codes = task.targets(items.labels[name].rows, items.words)
             found[name][part] = Rows(made[by_word][part], codes, offsets_of(task.units(items.words)))
     return found
-
-
-def embeddings_of(items: Corpus) -> Embeddings:
-    """The bundled encoder's vectors of items and their words, or pixels."""
-    if items.images is not None:
-        return Embeddings(pixels(items), None)
-    encoder = frozen_encoder()
-    return Embeddings(encoder.item_vectors(items), encoder.word_vectors(items))
 
 
 def vectors_of(

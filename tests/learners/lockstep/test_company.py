@@ -99,14 +99,6 @@ def test_a_model_depends_on_the_set_of_its_items_and_not_on_how_they_are_listed(
     assert same(models[0], models[2])
 
 
-def test_without_shuffling_the_order_of_the_items_counts():
-    network = network_of(AverageNetwork)
-    rows = np.random.default_rng(0).choice(50, 33, replace=False)
-    settings = Settings(batch=10, epochs=3, shuffle=False)
-    models = train(network, [FitJob(rows), FitJob(np.sort(rows))], settings, select=SELECT, score=accuracy(network))
-    assert not same(models[0], models[1])
-
-
 def test_lanes_of_real_size_agree_with_a_model_alone():
     """Word vectors of 64 numbers and batches of 20, as in the studies."""
     for kind in (AverageNetwork, BiLSTM):

@@ -55,16 +55,6 @@ def test_scores_are_those_of_the_plain_network(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_several_passes_are_to_the_bit_what_each_would_be_alone(kind):
-    network = network_of(kind, dropout=0.5)
-    given = in_a_lane(network.begin(4)), np.array([[3, 1, 58, 20]]), places_of(network)
-    masks = [None, *(network.kept_in_pass(2, number) for number in range(3))]
-    together = network.passes(*given, masks)
-    assert all(torch.equal(one, network.logits(*given, mask)) for one, mask in zip(together, masks, strict=True))
-    assert not torch.equal(together[1], together[2])
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_slopes_are_those_of_the_plain_network_and_padding_has_none(kind):
     network = network_of(kind, dtype=torch.float64)
     rows = np.array([[3, 1, 58, 20, 7, 7]])
@@ -161,8 +151,10 @@ def test_compiled_steps_drop_what_automatic_differentiation_drops():
 def test_passes_differ_from_each_other_but_not_with_the_company_of_an_item(kind):
     network = network_of(kind, dropout=0.5)
     (model,) = train(network, [FitJob(np.arange(8))], Settings(epochs=1), select=np.arange(4), score=later_is_better())
-    few = logits(network, model, np.array([11]), passes=3, seed=5)
-    many = logits(network, model, np.array([30, 11, 12, 13]), passes=3, seed=5)
+    drawn = torch.from_numpy(np.random.default_rng(5).random((3, network.width)) >= 0.5)
+    masks = (2 * drawn).to(network.dtype)
+    few = torch.stack([logits(network, model, np.array([11]), mask) for mask in masks])
+    many = torch.stack([logits(network, model, np.array([30, 11, 12, 13]), mask) for mask in masks])
     words = network.texts.lengths[11] if kind is Tagger else LABELS
     torch.testing.assert_close(few[:, 0, :words], many[:, 1, :words], rtol=1e-5, atol=1e-6)
     assert (few[0] != few[1]).any()

@@ -139,15 +139,8 @@ class Network(ABC):
 
         Without dropout, or with the mask ``kept`` (width,) for all items.
         """
-        return self.passes(parameters, rows, places, [kept])[0]
-
-    def passes(
-        self, parameters: Parameters, rows: IntArray, places: IntArray, masks: Sequence[Tensor | None]
-    ) -> list[Tensor]:
-        """Logits with each of several dropout masks; what comes before dropout is computed once."""
         features = self.features(parameters, rows, places)
-        cuts = 0, features.shape[1]
-        return [self.output(parameters, features, kept, cuts)[..., : self.labels] for kept in masks]
+        return self.output(parameters, features, kept, (0, features.shape[1]))[..., : self.labels]
 
     def output(self, parameters: Parameters, features: Tensor, kept: Tensor | None, cuts: Sequence[int]) -> Tensor:
         """The output layer, after dropout; its columns are padded to a multiple of 16 with −∞."""
@@ -165,19 +158,13 @@ class Network(ABC):
 
     def kept_in_step(self, seed: int, step: int, items: int) -> NDArray[np.float32]:
         """Dropout factors of one model's step: (items, width)."""
-        return _kept("lockstep dropout", seed, step, (items, self.width), self.dropout)
-
-    def kept_in_pass(self, seed: int, number: int) -> Tensor:
-        """Dropout factors of one pass over any number of items: (width,)."""
-        return torch.from_numpy(_kept("lockstep dropout passes", seed, 1 + number, (self.width,), self.dropout)).to(
-            self.dtype
-        )
+        return _kept(seed, step, (items, self.width), self.dropout)
 
 
 @lru_cache(maxsize=4096)
-def _kept(stream: str, seed: int, step: int, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
+def _kept(seed: int, step: int, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
     """Factors of 0 for what is dropped, and of 1 / (1 − dropout) for the rest."""
-    drawn = rng(seed, stream, step).random(shape)
+    drawn = rng(seed, "lockstep dropout", step).random(shape)
     return ((drawn >= dropout) / (1 - dropout)).astype(np.float32)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -186,18 +185,15 @@ class Tagger(RecurrentNetwork):
         scores = self.output(parameters, states, None, packed.cuts)
         return cross_entropy(scores, tags, np.take_along_axis(batch.real, packed.items, axis=1))
 
-    def passes(
-        self, parameters: Parameters, rows: IntArray, places: IntArray, masks: Sequence[Tensor | None]
-    ) -> list[Tensor]:
+    def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
         packed = pack(self.texts, rows, self.step)
         read = self._read(parameters, rows, places, packed)
         weight, last = parameters["decoder.weight"], 2 * self.size
         inputs = torch.baddbmm(parameters["decoder.bias"].unsqueeze(1), read, weight[:, :last])
         lane, row = np.nonzero(packed.real)
-        found = [inputs.new_zeros(*rows.shape, len(packed.sizes), self.labels) for _ in masks]
-        for scores, kept in zip(found, masks, strict=True):
-            decoded = self._decoded(parameters, inputs, weight[:, last:], packed, kept)
-            scores[lane, packed.items[lane, row], packed.times[row]] = decoded[lane, row]
+        found = inputs.new_zeros(*rows.shape, len(packed.sizes), self.labels)
+        decoded = self._decoded(parameters, inputs, weight[:, last:], packed, kept)
+        found[lane, packed.items[lane, row], packed.times[row]] = decoded[lane, row]
         return found
 
     def _decoded(

@@ -35,7 +35,6 @@ class Settings:
     patience: int = 20  # epochs without improvement on the model-selection items
     rate: float = 1e-3
     lanes: int | None = None  # models trained at the same time, which does not affect results; by default the network's
-    shuffle: bool = True  # a new order every epoch; otherwise the order of the job
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs", "patience", "lanes"):
@@ -73,15 +72,15 @@ class Trained:
 def walk(job: FitJob, settings: Settings, epoch: int, multiple: int = 1) -> tuple[IntArray, BoolArray]:
     """The items of every step of an epoch, and which of them are not padding: (steps, batch rounded up).
 
-    With ``shuffle`` the order depends on the seed, the epoch and the set of items, not on how a job lists them.
+    The order depends on the seed, the epoch and the set of items, not on how a job lists them.
 
-    >>> rows, real = walk(FitJob(np.array([5, 9, 7])), Settings(batch=2, shuffle=False), 1)
-    >>> rows.tolist(), real.tolist()
-    ([[5, 9], [7, 5]], [[True, True], [True, False]])
+    >>> rows, real = walk(FitJob(np.array([5, 9, 7])), Settings(batch=2), 1)
+    >>> sorted(rows[real].tolist()), real.tolist()
+    ([5, 7, 9], [[True, True], [True, False]])
     """
     items = len(job.rows)
     steps = -(-items // settings.batch)
-    order = np.sort(job.rows)[_permutation(job.seed, epoch, items)] if settings.shuffle else job.rows
+    order = np.sort(job.rows)[_permutation(job.seed, epoch, items)]
     walked = np.full(steps * settings.batch, order[0] if items else 0)
     walked[:items] = order
     more = rounded(settings.batch, multiple) - settings.batch
@@ -352,26 +351,20 @@ def whole(network: Network, model: Trained) -> dict[str, Tensor]:
     return found
 
 
-def logits(network: Network, model: Trained, rows: IntArray, *, passes: int = 0, seed: int = 0) -> Tensor:
-    """A model's logits for some items: (items, labels) or (items, words, labels).
-
-    With ``passes``, that many dropout passes, (passes, …): a pass drops the same features for all items.
-    """
+def logits(network: Network, model: Trained, rows: IntArray, kept: Tensor | None = None) -> Tensor:
+    """A model's logits for some items: (items, labels) or (items, words, labels); ``kept`` as in ``Network.logits``."""
     parameters = {name: value.unsqueeze(0) for name, value in whole(network, model).items()}
     table = parameters.get(network.table or "")
     places = np.arange(0 if table is None else table.shape[1])[None]
-    masks: list[Tensor | None] = [network.kept_in_pass(seed, number) for number in range(passes)] or [None]
     with one_torch_thread(), torch.no_grad():
         chunks = []
         for some in np.split(np.asarray(rows, dtype=np.int64), range(CHUNK, len(rows), CHUNK)):
             padded = _filled(some, network.step)[None]
-            outputs = network.passes(parameters, padded, places, masks)
-            chunks.append(torch.cat(outputs)[:, : len(some)])
-    if chunks[0].ndim == 4:  # chunks are as long as their longest text
-        longest = max(part.shape[2] for part in chunks)
-        chunks = [torch.nn.functional.pad(part, (0, 0, 0, longest - part.shape[2])) for part in chunks]
-    found = torch.cat(chunks, dim=1)
-    return found if passes else found[0]
+            chunks.append(network.logits(parameters, padded, places, kept)[0, : len(some)])
+    if chunks[0].ndim == 3:  # chunks are as long as their longest text
+        longest = max(part.shape[1] for part in chunks)
+        chunks = [torch.nn.functional.pad(part, (0, 0, 0, longest - part.shape[1])) for part in chunks]
+    return torch.cat(chunks)
 
 
 def _filled(rows: IntArray, multiple: int) -> IntArray:
