@@ -9,13 +9,15 @@ import numpy as np
 
 from bursar.ragged import FloatArray
 from experiments.studies.findings import Answer, Cell, Figure, Findings, Line, Table
-from experiments.studies.statistics import areas, compare_all, paired_test, saved_interval
+from experiments.studies.statistics import LEVEL, PairedTest, areas, holm, paired_test, saved_interval
 from experiments.studies.study import Run
 
 RANDOM, AUTO = "random", "auto"
+GREEDY, EXACT = "doubts added up, greedily", "doubts added up, exactly"
 DRAWS = 10_000
 GRID = 6  # points of the curves that are drawn
 Curve = tuple[list[float], list[float]]
+Gains = dict[tuple[str, int], dict[str, float]]  # data set and seed to arm to points of area above random
 Curves = dict[tuple[str, int], dict[str, Curve]]  # data set and seed to arm to money and mean score
 
 
@@ -56,9 +58,9 @@ def _mean(scores: Mapping[str, float]) -> float:
     return sum(scores.values()) / len(scores)
 
 
-def _gains(curves: Curves) -> dict[tuple[str, int], dict[str, float]]:
+def _gains(curves: Curves) -> Gains:
     """By cell and arm, the area above random's, in points; each pair over the money that both have scores for."""
-    found: dict[tuple[str, int], dict[str, float]] = {}
+    found: Gains = {}
     for cell, arms in curves.items():
         found[cell] = {}
         for arm in arms:
@@ -97,7 +99,7 @@ def bootstrap_over_sets_and_seeds(values: Mapping[tuple[str, int], float], seed:
     return float(low), float(high)
 
 
-def _headline(curves: Curves, gains: Mapping[Any, Mapping[str, float]], sets: Sequence[str], chosen_on: bool) -> str:
+def _headline(curves: Curves, gains: Gains, sets: Sequence[str], chosen_on: bool) -> str:
     found = _saved(curves, AUTO)
     if found is None:
         return "Not run yet."
@@ -111,7 +113,7 @@ def _headline(curves: Curves, gains: Mapping[Any, Mapping[str, float]], sets: Se
     )
 
 
-def _answers(curves: Curves, gains: Mapping[tuple[str, int], Mapping[str, float]], sets: Sequence[str]) -> list[Answer]:
+def _answers(curves: Curves, gains: Gains, sets: Sequence[str]) -> list[Answer]:
     mine = {cell: arms[AUTO] for cell, arms in gains.items() if AUTO in arms}
     if len(mine) < 2:
         return []
@@ -146,36 +148,60 @@ def _answers(curves: Curves, gains: Mapping[tuple[str, int], Mapping[str, float]
             "our own",
         ),
         *_beside(gains),
+        *_exact(gains),
     ]
 
 
-def _beside(gains: Mapping[tuple[str, int], Mapping[str, float]]) -> list[Answer]:
-    """Auto against every other arm, where both were run, corrected by Holm."""
-    cells = [cell for cell, arms in gains.items() if AUTO in arms]
-    others = [arm for arm in dict.fromkeys(a for arms in gains.values() for a in arms) if arm != AUTO]
-    whole = [arm for arm in others if all(arm in gains[cell] for cell in cells)]
-    if not whole or len(cells) < 2:
+def _beside(gains: Gains) -> list[Answer]:
+    """Auto against every other arm on the cells that both have, corrected by Holm."""
+    others = [arm for arm in dict.fromkeys(arm for arms in gains.values() for arm in arms) if arm != AUTO]
+    tests = {arm: found for arm in others if (found := _paired(gains, AUTO, arm))["pairs"] > 1}
+    if not tests:
         return []
-    scores = {arm: [gains[cell][arm] for cell in cells] for arm in (AUTO, *whole)}
+    corrected = holm([test["p"] for test in tests.values()])
     said = [
-        f"{found['arm']} {found['test']['difference']:+.1f} ({found['verdict']})"
-        for found in compare_all(scores, against=AUTO)
+        f"{arm} {points:+.1f} ({'not decided' if p is None or p >= LEVEL else f'p = {max(p, 0.001):.3f}'}, "
+        f"{test['pairs']} pairs)"
+        for (arm, test), p in zip(tests.items(), corrected, strict=True)
+        if (points := test["difference"]) is not None
     ]
-    behind = all((paired_test(scores[AUTO], scores[arm])["difference"] or 0) > 0 for arm in whole)
+    behind = all((test["difference"] or 0) > 0 for test in tests.values())
     return [
         Answer(
             "Beside",
-            "Is auto ahead of every baseline and of itself without each of its parts?",
+            "Is auto ahead of every baseline, and of itself without each of its parts?",
             "yes" if behind else "no",
-            "points of area less than auto's: " + "; ".join(said),
+            "auto's points of area above " + "; ".join(said),
             "our own",
         )
     ]
 
 
-def _area_table(
-    gains: Mapping[tuple[str, int], Mapping[str, float]], arms: Sequence[str], sets: Sequence[str]
-) -> Table:
+def _exact(gains: Gains) -> list[Answer]:
+    """Whether exact spending is ahead of greedy, where values add up over units."""
+    test = _paired(gains, EXACT, GREEDY)
+    if test["difference"] is None or test["low"] is None or test["high"] is None:
+        return []
+    decided = test["low"] > 0 or test["high"] < 0
+    return [
+        Answer(
+            "Exact",
+            "With values that add up over units, is exact spending ahead of greedy?",
+            "not decided here" if not decided else "yes" if test["difference"] > 0 else "no",
+            f"{test['difference']:+.1f} points of area ({test['low']:+.1f} to {test['high']:+.1f}), "
+            f"{test['pairs']} pairs",
+            "our own",
+        )
+    ]
+
+
+def _paired(gains: Gains, arm: str, other: str) -> PairedTest:
+    """Two arms on the cells that both have."""
+    both = [arms for arms in gains.values() if arm in arms and other in arms]
+    return paired_test([arms[arm] for arms in both], [arms[other] for arms in both])
+
+
+def _area_table(gains: Gains, arms: Sequence[str], sets: Sequence[str]) -> Table:
     rows = {}
     for arm in arms:
         by_set = {data: [g[arm] for (d, _), g in gains.items() if d == data and arm in g] for data in sets}

@@ -3,11 +3,12 @@
 from bursar.comparison.money import saved, saved_interval
 from bursar.comparison.paired import PairedTest, holm, paired_test
 from experiments.studies.statistics.curves import areas, regret
-from experiments.studies.statistics.families import compare_all, spread
+from experiments.studies.statistics.families import LEVEL, compare_all, spread
 from experiments.studies.statistics.tables import agreement_with, table4, wins
 from experiments.studies.statistics.trust import r_squared
 
 __all__ = [
+    "LEVEL",
     "PairedTest",
     "agreement_with",
     "areas",

@@ -29,12 +29,19 @@ RUNS = [
 
 def test_the_study_is_known_and_its_grid_begins_with_random_and_auto():
     assert "savings" in known_studies()
-    grid = savings.grid("small")
-    assert {unit["data"] for unit in grid} == set(savings.CONFIRMATION)
     assert not set(savings.DEVELOPMENT) & set(savings.CONFIRMATION)
-    first = grid[: 2 * 10 * len(savings.CONFIRMATION)]
-    assert {unit["arm"] for unit in first} == {"random", "auto"}
-    assert len({(u["data"], u["arm"], u["seed"]) for u in grid}) == len(grid)
+    for grid, data, seeds in (
+        (savings.confirmation("small"), savings.CONFIRMATION, 10),
+        (savings.development("small"), savings.DEVELOPMENT, 5),
+    ):
+        assert {unit["data"] for unit in grid} == set(data)
+        assert {unit["arm"] for unit in grid[: 2 * seeds * len(data)]} == {"random", "auto"}
+        assert len({(u["data"], u["arm"], u["seed"]) for u in grid}) == len(grid)
+
+
+def test_every_arm_is_run_on_some_sets():
+    arms = {unit["arm"] for unit in savings.confirmation("small") + savings.development("small")}
+    assert arms == set(savings.ARMS)
 
 
 def test_known_curves_give_known_savings():
@@ -47,6 +54,23 @@ def test_known_curves_give_known_savings():
     saved = next(table for table in found.tables if table.name == "Saved")
     assert saved.rows["auto"][0].ours == pytest.approx(25, abs=1)
     assert saved.rows["longest"][0].ours == pytest.approx(0, abs=1e-9)
+
+
+def test_an_arm_with_fewer_seeds_is_compared_on_the_seeds_that_it_has():
+    some = [found for found in RUNS if found["unit"]["arm"] != "longest" or found["unit"]["seed"] == 0]
+    beside = {answer.question: answer for answer in analyse(some, "small").answers}["Beside"]
+    assert beside.verdict == "yes"
+    assert "longest" in beside.why
+    assert "2 pairs" in beside.why
+
+
+def test_exact_spending_is_compared_with_greedy():
+    worse = [0.5, 0.6, 0.69, 0.74]
+    arms = [("doubts added up, greedily", RANDOM), ("doubts added up, exactly", worse)]
+    runs = [run("snips", arm, seed, scores) for seed in range(3) for arm, scores in arms]
+    exact = {answer.question: answer for answer in analyse(RUNS + runs, "small").answers}["Exact"]
+    assert exact.verdict == "no"
+    assert "3 pairs" in exact.why
 
 
 def test_nothing_is_claimed_before_anything_was_run():
