@@ -8,6 +8,7 @@ import torch
 
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners import settings
+from bursar.learners.encoders.bert import BLOCK
 from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import restored
@@ -61,6 +62,18 @@ def test_what_a_model_says_of_an_item_depends_on_nothing_but_the_item(corpus, tr
         some = rng.choice(len(items), size, replace=False)
         for task, found in trained.predict_proba(items.take(some)).items():
             assert np.array_equal(found.values, together[task].take(some).values), size
+
+
+def test_products_have_few_shapes_because_each_needs_a_kernel_of_its_own(corpus, trained):
+    rows = set()
+    layers = trained.models[0].encoder.layers
+    hooks = [layer.outer_dropout.register_forward_pre_hook(lambda _, given: rows.add(len(given[0]))) for layer in layers]
+    for size in (1, 2, 7, 40):
+        trained.predict_proba(corpus.take(np.arange(100, 100 + size)).unlabelled())
+    for hook in hooks:
+        hook.remove()
+    assert len(rows) > 1
+    assert not [count for count in rows if count % BLOCK]
 
 
 def test_the_same_seed_gives_the_same_bits(corpus, folder, trained):

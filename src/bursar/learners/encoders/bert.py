@@ -20,6 +20,7 @@ from bursar.learners.encoders.encoder import Layers, PieceBatch, PieceMaker, Tex
 from bursar.tasks.heads import Dropout, enough_rows
 
 MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
+BLOCK = 64  # rows: bfloat16 products compile a kernel for every new number of rows, so they get a multiple of this
 
 
 class BertLayer(nn.Module):
@@ -80,6 +81,7 @@ class BertEncoder(TextEncoder):
         super().__init__()
         self.width, self.depth = int(settings["hidden_size"]), int(settings["num_hidden_layers"])
         self.pieces = pieces
+        self.precision = torch.float32
         epsilon = float(settings.get("layer_norm_eps", 1e-12))
         drop = float(settings.get("hidden_dropout_prob", 0.1))
         self.word_embedding = nn.Embedding(int(settings["vocab_size"]), self.width)
@@ -132,7 +134,7 @@ class BertEncoder(TextEncoder):
         matrix products of few rows are computed in another order than those of many.
         """
         real = len(hidden)
-        hidden = enough_rows(hidden)
+        hidden = self._with_blank_rows(hidden)
         for layer in [self.layers[at] for at in layers] if isinstance(layers, range) else layers:
             hidden, begun = layer(hidden, batch.runs, begun), None
         return hidden[:real]
@@ -142,9 +144,13 @@ class BertEncoder(TextEncoder):
             return None
         layer = self.layers[start]
         assert isinstance(layer, BertLayer)
-        return layer.attend(enough_rows(hidden), batch.runs)
+        return layer.attend(self._with_blank_rows(hidden), batch.runs)
+
+    def _with_blank_rows(self, hidden: Tensor) -> Tensor:
+        return enough_rows(hidden, 1 if self.precision == torch.float32 else BLOCK)
 
     def compute_in(self, precision: torch.dtype) -> None:
+        self.precision = precision
         for layer in self.layers:
             assert isinstance(layer, BertLayer)
             layer.precision = precision

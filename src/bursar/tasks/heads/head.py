@@ -121,11 +121,10 @@ def apply(layer: nn.Linear, x: Tensor) -> Tensor:
     return torch.nn.functional.linear(enough_rows(x), layer.weight, layer.bias)[: len(x)]
 
 
-def enough_rows(x: Tensor) -> Tensor:
-    """Pad few rows with zeros: matrix products of few rows are summed in another order."""
-    if len(x) >= FEWEST_ROWS:
-        return x
-    return torch.cat([x, x.new_zeros(FEWEST_ROWS - len(x), x.shape[1])])
+def enough_rows(x: Tensor, multiple: int = 1) -> Tensor:
+    """Pad few rows with zeros, because matrix products of few rows are summed in another order; or to a multiple."""
+    rows = max(FEWEST_ROWS, -(-len(x) // multiple) * multiple)
+    return x if len(x) == rows else torch.cat([x, x.new_zeros(rows - len(x), x.shape[1])])
 
 
 def random_mask(shape: Sequence[int], p: float) -> Tensor:
