@@ -67,7 +67,9 @@ def test_what_a_model_says_of_an_item_depends_on_nothing_but_the_item(corpus, tr
 def test_products_have_few_shapes_because_each_needs_a_kernel_of_its_own(corpus, trained):
     rows = set()
     layers = trained.models[0].encoder.layers
-    hooks = [layer.outer_dropout.register_forward_pre_hook(lambda _, given: rows.add(len(given[0]))) for layer in layers]
+    hooks = [
+        layer.outer_dropout.register_forward_pre_hook(lambda _, given: rows.add(len(given[0]))) for layer in layers
+    ]
     for size in (1, 2, 7, 40):
         trained.predict_proba(corpus.take(np.arange(100, 100 + size)).unlabelled())
     for hook in hooks:
