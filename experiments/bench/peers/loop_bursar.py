@@ -1,4 +1,4 @@
-"""The job with Bursar: the default strategy, learner and training."""
+"""The job with Bursar in its fewest words: the default learner is a probe on the frozen encoder."""
 
 from loop import Given, main
 
