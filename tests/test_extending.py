@@ -51,7 +51,9 @@ def run(place: Path, *command: str) -> str:
 
 def contract(place: Path, suite: str, name: str) -> None:
     """Run a contract suite on what was added; its name is in the name of every test on it."""
-    out = run(place, "-m", "pytest", f"tests/contracts/{suite}.py", "-k", name, "-p", "no:cacheprovider")
+    out = run(
+        place, "-m", "pytest", f"tests/contracts/{suite}.py", "-k", name, "-m", "not soak", "-p", "no:cacheprovider"
+    )
     assert re.search(r"\d+ passed", out), out
 
 
