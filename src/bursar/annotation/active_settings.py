@@ -142,11 +142,6 @@ def plan_loop(
 
     The first batch is as large as the others if ``batch_size`` is given. There may be more rounds than planned, because
     skipped items free money for others.
-
-    >>> plan_loop(500, None, 2000).budget
-    {'counts': 'items', 'total': 500.0, 'seed_items': 40, 'per_round': 46.0, 'rounds': 21}
-    >>> plan_loop(50, 0.5, 2000, batch_size=20).budget
-    {'counts': 'money', 'total': 50.0, 'seed_items': 20, 'per_round': 10.0, 'rounds': 9}
     """
     for what, value in (("budget", budget), ("batch_size", batch_size), ("seed_items", seed_items)):
         if value is not None and not 0 < value < 1e12:

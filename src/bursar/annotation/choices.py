@@ -28,14 +28,7 @@ SPLITS = {
 
 
 def strategies(tasks: Iterable[str]) -> list[dict[str, Any]]:
-    """All strategies by name; single-task strategies once for each of these tasks.
-
-    >>> known = {entry["name"]: entry for entry in strategies(["intent"])}
-    >>> known["MT-MAX"]["about"], known["MT-MAX"]["weighted"]
-    ('lowest maximum confidence: unsure of every task', False)
-    >>> known["BALD-intent"]["task"]
-    'intent'
-    """
+    """All strategies by name; single-task strategies once for each of these tasks."""
     found = [_described(name, STRATEGIES[name]) for name in STRATEGIES.names()]
     return found + [_described(f"{name}-{task}", FAMILIES[name], task) for name in FAMILIES.names() for task in tasks]
 
@@ -56,11 +49,7 @@ def _described(name: str, strategy: Strategy, task: str | None = None) -> dict[s
 
 
 def spendings() -> list[dict[str, Any]]:
-    """The ways of spending, which are appended to a strategy's name with a +.
-
-    >>> [entry["name"] for entry in spendings()]
-    ['GRD_AL', 'RATIO_AL', 'BLP_AL', 'BLP']
-    """
+    """The ways of spending, which are appended to a strategy's name with a +."""
     return [
         {"name": name, "about": WAYS.get(way["spend"], way["spend"]) + (", in one round" if way["once"] else "")} | way
         for name, way in DECISIONS.items()
@@ -68,24 +57,14 @@ def spendings() -> list[dict[str, Any]]:
 
 
 def splits(config: CampaignConfig, tasks: Iterable[str]) -> list[dict[str, str]]:
-    """The ways to split a round's budget between tasks, the default first; empty if it cannot be split.
-
-    >>> [entry["name"] for entry in splits(CampaignConfig(), ["intent", "slots"])]
-    ['none', 'robust', 'exact', 'greedy', 'together']
-    """
+    """The ways to split a round's budget between tasks, the default first; empty if it cannot be split."""
     if len(list(tasks)) < 2 or config.budget.counts == "items":
         return []
     return [{"name": name, "about": SPLITS[name]} for name in sorted((NO_SPLIT, *METHODS), key=list(SPLITS).index)]
 
 
 def parts_of(name: str) -> dict[str, Any]:
-    """The parts of a strategy name.
-
-    >>> parts_of("mt-min+BLP_AL+IDMR")
-    {'base': 'MT-MIN', 'spending': 'BLP_AL', 'matching': True}
-    >>> parts_of("MT-AVG+COVER+GUARD")
-    {'base': 'MT-AVG+COVER+GUARD', 'spending': None, 'matching': False}
-    """
+    """The parts of a strategy name."""
     base, modifiers = split_name(name)
     spending = next((modifier for modifier in modifiers if modifier in DECISIONS), None)
     others = [modifier for modifier in modifiers if modifier not in (*DECISIONS, MATCHING)]

@@ -68,12 +68,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class FullCost:
-    """What labelling every item of a pool for all tasks is expected to cost.
-
-    >>> everything = FullCost(items=5000, price=0.024)
-    >>> everything.total, everything.affordable(60.0), everything.affordable(500.0)
-    (120.0, 2500, 5000)
-    """
+    """What labelling every item of a pool for all tasks is expected to cost."""
 
     items: int
     price: float  # of an item, on average
@@ -112,19 +107,7 @@ class Draft:
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
 def task_of(text: str) -> Task:
-    """Parse a task: name, kind, and labels or, for regression, the range.
-
-    >>> task_of("intent:classification:alarm,music").labels
-    ('alarm', 'music')
-    >>> task_of("urgency:regression:0,5").high
-    5.0
-    >>> task_of("links:relations:part-of,in:place,person").entity_types
-    ('place', 'person')
-    >>> task_of("mood")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: 'mood' is not a task. Fix: write NAME:KIND:LABELS, as in mood:classification:good,bad
-    """
+    """Parse a task: name, kind, and labels or, for regression, the range."""
     name, *rest = (part.strip() for part in text.split(":"))
     if not name or not rest:
         raise ConfigError(f"{text!r} is not a task", fix="write NAME:KIND:LABELS, as in mood:classification:good,bad")
@@ -221,11 +204,7 @@ def check_budget(wishes: Wishes, everything: FullCost) -> None:
 
 
 def money_text(sign: str, amount: float | Decimal) -> str:
-    """An amount with two decimals, or none if it is whole.
-
-    >>> money_text("€", 1234.5), money_text("$", 20)
-    ('€1,234.50', '$20')
-    """
+    """An amount with two decimals, or none if it is whole."""
     return f"{sign}{amount:,.2f}".removesuffix(".00")
 
 
@@ -264,21 +243,13 @@ def _priced(corpus: Corpus, wishes: Wishes) -> tuple[Corpus, dict[str, Any], Ful
 
 
 def usual_seed_items(affordable: float, pool: int, dev_items: int = 0) -> int:
-    """How many items to label before the first model: at most 40, and at most 30 % of what the budget buys.
-
-    >>> usual_seed_items(500, 1000), usual_seed_items(20, 1000)
-    (40, 6)
-    """
+    """How many items to label before the first model: at most 40, and at most 30 % of what the budget buys."""
     most = max(2, min(int(SEED_SHARE * affordable), pool // 2))
     return max(2, min(MOST_SEED_ITEMS, most - dev_items))
 
 
 def usual_rounds(items: int) -> int:
-    """The number of rounds for labelling a number of items: about 40 in each, in at most ten rounds.
-
-    >>> usual_rounds(10), usual_rounds(100), usual_rounds(5000)
-    (1, 2, 10)
-    """
+    """The number of rounds for labelling a number of items: about 40 in each, in at most ten rounds."""
     return int(np.clip(round(items / A_ROUND), 1, MOST_ROUNDS))
 
 
@@ -365,18 +336,7 @@ def begin_with_given(campaign: Campaign, items: IntArray, source: str) -> None:
 
 
 def toml_of(config: CampaignConfig) -> str:
-    """The configuration file of a campaign, without defaults.
-
-    >>> print(toml_of(parse_config({"name": "spring", "budget": {"rounds": 3}, "costs": {"reading": {"per_word": 2}}})))
-    name = "spring"
-    <BLANKLINE>
-    [costs]
-    reading = {per_word = 2}
-    <BLANKLINE>
-    [budget]
-    rounds = 3
-    <BLANKLINE>
-    """
+    """The configuration file of a campaign, without defaults."""
     table = config.model_dump(mode="json", exclude_unset=True)
     sections = {name: values for name, values in table.items() if isinstance(values, dict) and values}
     lines = _toml_lines({name: value for name, value in table.items() if not isinstance(value, dict)})

@@ -71,9 +71,6 @@ def how_sure(confidence: float) -> str | None:
 
     Confidence ranges from chance, 0, to certainty, 1: see ``above_chance``. The minimum is a quarter: a probability of
     0.63 for two labels, of 0.33 for ten, of 0.25 for hundreds.
-
-    >>> [how_sure(confidence) for confidence in (0.1, 0.3, 0.6, 0.9)]
-    [None, 'possible', 'likely', 'very likely']
     """
     return next((word for least, word in WORDS if confidence >= least), None)
 

@@ -118,11 +118,7 @@ class Upload:
 
 
 def shortened(cell: Any) -> str:
-    """A cell as it is shown among the first rows.
-
-    >>> shortened("a" * 500)[-3:], shortened(7.0)
-    ('aa…', '7')
-    """
+    """A cell as it is shown among the first rows."""
     text = shown_cell(cell)
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 

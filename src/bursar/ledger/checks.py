@@ -68,11 +68,7 @@ def check_text(*texts: str) -> None:
 
 
 def dump(value: Any) -> str | None:
-    """A value as JSON in canonical form.
-
-    >>> dump({"b": 1, "a": "ä"})
-    '{"a": "ä", "b": 1}'
-    """
+    """A value as JSON in canonical form."""
     if value is None:
         return None
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)

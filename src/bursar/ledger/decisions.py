@@ -18,14 +18,7 @@ class JsonRecord(BaseModel):
 
 
 class Decision(JsonRecord):
-    """What was decided about a round. A round has at most one decision of each kind.
-
-    >>> class Note(Decision):
-    ...     kind = "note"
-    ...     text: str
-    >>> Note(round=2, text="pause").encoded(), Note.decoded(2, '{"text": "pause"}').text
-    ('{"text": "pause"}', 'pause')
-    """
+    """What was decided about a round. A round has at most one decision of each kind."""
 
     kind: ClassVar[str]
     round: int  # a running number for kinds that do not belong to a round

@@ -25,13 +25,7 @@ SLOT = 256  # bytes of a line; entries alternate, so that a write cut short by a
 
 
 class HeadFile:
-    """Two lines of JSON, of which the newer is valid. Written in place, and on disk when ``advance`` returns.
-
-    >>> import tempfile
-    >>> file = HeadFile(Path(tempfile.mkdtemp()) / NAME)
-    >>> file.advance(Head("a" * 32, 7, "b" * 32)); file.advance(Head("a" * 32, 6, "c" * 32)); file.read().entry
-    7
-    """
+    """Two lines of JSON, of which the newer is valid. Written in place, and on disk when ``advance`` returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -129,23 +129,12 @@ def check_server(store: Store) -> None:
 
 # -- URLs --------------------------------------------------------------------------------------------------------------
 def is_url(place: str | Path) -> bool:
-    """Whether this is a URL rather than a file.
-
-    >>> is_url("postgresql://host/team"), is_url("runs/spring/ledger.sqlite"), is_url(":memory:")
-    (True, False, False)
-    """
+    """Whether this is a URL rather than a file."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(place)) is not None
 
 
 def read_url(text: str) -> sa.URL:
-    """Parse and check a ledger's URL. Errors do not quote the text, which may contain a password.
-
-    >>> read_url("mysql://name:secret@host/team")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.LedgerError: a ledger cannot be kept at mysql://. Fix: give a file, or a URL such as \
-postgresql://name@host/database?schema=spring
-    """
+    """Parse and check a ledger's URL. Errors do not quote the text, which may contain a password."""
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
@@ -172,11 +161,7 @@ def _good_schema(name: str) -> bool:
 
 
 def holds_password(url: sa.URL) -> bool:
-    """Whether a URL contains a password.
-
-    >>> holds_password(read_url("postgresql://name:secret@host/team")), holds_password(read_url("postgresql://host/team"))
-    (True, False)
-    """
+    """Whether a URL contains a password."""
     return bool(_secrets(url))
 
 
@@ -186,11 +171,7 @@ def _secrets(url: sa.URL) -> list[str]:
 
 
 def sibling_url(url: str, name: str) -> str:
-    """The URL of a ledger that belongs to another one, in a schema of its own.
-
-    >>> sibling_url("postgresql://host/team?schema=spring", "RANDOM"), sibling_url("postgresql://host/team", "RANDOM")
-    ('postgresql://host/team?schema=spring%2FRANDOM', 'postgresql://host/team?schema=RANDOM')
-    """
+    """The URL of a ledger that belongs to another one, in a schema of its own."""
     parts = read_url(url)
     schema = parts.query.get("schema")
     named = parts.update_query_dict({"schema": f"{schema}/{name}" if schema else name})
@@ -198,11 +179,7 @@ def sibling_url(url: str, name: str) -> str:
 
 
 def public_url(url: sa.URL) -> str:
-    """A URL for messages: user, host, database and schema only.
-
-    >>> public_url(read_url("postgresql://name:secret@host/team?schema=spring&password=secret"))
-    'postgresql://name@host/team?schema=spring'
-    """
+    """A URL for messages: user, host, database and schema only."""
     kept = {key: value for key, value in url.query.items() if key in ("host", "port", "schema")}
     plain = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database, kept)
     return plain.render_as_string(hide_password=False)

@@ -17,12 +17,6 @@ def current_labels(entries: Iterable[tuple[str, str, str | None, str]]) -> dict[
 
     It is the newest adjudication or correction, if there is one, else the newest answer. Overlap answers never count.
     Retracting a label (``None``) retracts all before it, so that the next answer counts.
-
-    >>> said = [("u1", "intent", "alarm", "answer"), ("u1", "intent", "music", "overlap")]
-    >>> current_labels(said)
-    {('u1', 'intent'): 'alarm'}
-    >>> current_labels([*said, ("u1", "intent", "music", "adjudication"), ("u1", "intent", "alarm", "answer")])
-    {('u1', 'intent'): 'music'}
     """
     held: dict[tuple[str, str], str] = {}
     settled = set()

@@ -27,14 +27,7 @@ LADDER = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)  # thresholds that are shown si
 
 
 def error_interval(wrong: int, items: int, level: float = LEVEL) -> tuple[float, float]:
-    """The exact interval of a share, by Clopper and Pearson.
-
-    >>> low, high = error_interval(2, 100)
-    >>> round(low, 4), round(high, 4)
-    (0.0024, 0.0704)
-    >>> error_interval(0, 0)
-    (0.0, 1.0)
-    """
+    """The exact interval of a share, by Clopper and Pearson."""
     from scipy.special import betaincinv
 
     rest = (1 - level) / 2
@@ -44,11 +37,7 @@ def error_interval(wrong: int, items: int, level: float = LEVEL) -> tuple[float,
 
 
 def items_needed(share: float = NEEDED_FOR[0], most: float = NEEDED_FOR[1]) -> int:
-    """How many held-out items tell this share of errors from a larger one: the interval's upper end is below it.
-
-    >>> items_needed()
-    154
-    """
+    """How many held-out items tell this share of errors from a larger one: the interval's upper end is below it."""
     items = 1
     while error_interval(math.ceil(share * items), items)[1] >= most:
         items += 1
@@ -59,11 +48,7 @@ Thresholds = Mapping[str, float]  # by task
 
 
 def thresholds_by_task(tasks: Sequence[str], given: float | Thresholds | None) -> dict[str, float]:
-    """A threshold for every task, from one for all or from some by task; 0 for the others.
-
-    >>> thresholds_by_task(["intent", "slots"], {"slots": 0.9})
-    {'intent': 0.0, 'slots': 0.9}
-    """
+    """A threshold for every task, from one for all or from some by task; 0 for the others."""
     wanted = dict.fromkeys(tasks, float(given)) if isinstance(given, int | float) else dict(given or {})
     for name, value in wanted.items():
         if name not in tasks:
@@ -108,13 +93,7 @@ def held_out(
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What accepting a model's labels above a threshold gives: how many labels, and how many errors to expect.
-
-    >>> sure = np.linspace(0.01, 1, 100)
-    >>> found = Acceptance.of("intent", 0.8, sure, HeldOut(sure, sure > 0.82))
-    >>> print(found)
-    intent: accept the model above 0.8: 21 % of items, 9.5 % (1.2 to 30.4) errors (2 of 21 test items)
-    """
+    """What accepting a model's labels above a threshold gives: how many labels, and how many errors to expect."""
 
     task: str
     threshold: float

@@ -33,11 +33,7 @@ def table_of(predictions: Predictions, json_values: bool = True) -> dict[str, li
 
 
 def free_name(task: str, endings: dict[str, list[Any]], taken: dict[str, list[Any]]) -> str:
-    """What a task's columns start with: its name, unless the table has such columns already.
-
-    >>> free_name("intent", {"": [], " by": []}, {"text": []}), free_name("intent", {"": []}, {"intent": []})
-    ('intent', 'intent label')
-    """
+    """What a task's columns start with: its name, unless the table has such columns already."""
     names = [task, f"{task} label", *(f"{task} label {number}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if not any(name + ending in taken for ending in endings))
 

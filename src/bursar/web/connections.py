@@ -30,11 +30,7 @@ TOO_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-afte
 
 @dataclass(frozen=True)
 class Limits:
-    """How many connections may be open in total and per address. A local proxy is exempt from the address limit.
-
-    >>> Limits.under(1024, 500), Limits.under(256, 500)
-    (Limits(total=896, per_address=500, proxy=False), Limits(total=128, per_address=96, proxy=False))
-    """
+    """How many connections may be open in total and per address. A local proxy is exempt from the address limit."""
 
     total: int
     per_address: int

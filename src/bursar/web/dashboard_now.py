@@ -22,11 +22,7 @@ def round_phrase(round: int) -> str:
 
 
 def answered_clause(round: int) -> str:
-    """The clause that a round is answered.
-
-    >>> answered_clause(0), answered_clause(3)
-    ('the seed items are answered', 'round 3 is answered')
-    """
+    """The clause that a round is answered."""
     return f"{round_phrase(round)} {'are' if round <= 0 else 'is'} answered"
 
 

@@ -83,14 +83,7 @@ settings = Table(
 
 
 class WebDatabase:
-    """The server's own SQLite database. Thread-safe, and durable if the server is killed.
-
-    >>> import tempfile
-    >>> database = WebDatabase.open(Path(tempfile.mkdtemp()) / DATABASE_FILE)
-    >>> database.put("overlap", {"share": 0.1}); database.get("overlap"), database.get("missing", 7)
-    ({'share': 0.1}, 7)
-    >>> database.close()
-    """
+    """The server's own SQLite database. Thread-safe, and durable if the server is killed."""
 
     def __init__(self, engine: sa.Engine, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine

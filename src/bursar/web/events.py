@@ -141,11 +141,7 @@ async def event_stream(hub: Hub, is_lead: bool) -> EventSourceResponse:
 
 
 def for_annotators(event: HubEvent) -> HubEvent:
-    """An event for annotators: without the reason of a failure, which may hold paths and addresses.
-
-    >>> for_annotators(HubEvent("state", {"phase": "failed", "why": "/srv/project: Permission denied"})).data
-    {'phase': 'failed', 'why': None}
-    """
+    """An event for annotators: without the reason of a failure, which may hold paths and addresses."""
     if event.name == "state" and event.data["phase"] == "failed":
         return HubEvent("state", {**event.data, "why": None})
     return event

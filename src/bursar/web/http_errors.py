@@ -17,11 +17,7 @@ class ErrorBody(BaseModel):
 
 
 class HTTPError(BursarError):
-    """An error response: every failed request has this form.
-
-    >>> HTTPError(409, "answered_by_other", "someone else has answered this item").body.kind
-    'answered_by_other'
-    """
+    """An error response: every failed request has this form."""
 
     def __init__(
         self, status: int, kind: str, message: str, *, fix: str | None = None, retry_after: int | None = None

@@ -13,12 +13,6 @@ class RateLimitFilter(logging.Filter):
     """Passes one record per kind and interval; the next one says how many were suppressed.
 
     Records are of the same kind if the first lines of their format strings are equal.
-
-    >>> clock = iter([0.0, 1.0, 2.0, 11.0])
-    >>> filter = RateLimitFilter(10, lambda: next(clock))
-    >>> records = [logging.makeLogRecord({"msg": "no room"}) for _ in range(4)]
-    >>> [record.msg for record in records if filter.filter(record)]
-    ['no room', 'no room (2 similar messages suppressed)']
     """
 
     MOST_KINDS = 100

@@ -33,10 +33,6 @@ class Overlap:
     """The share of items that several people answer, to measure their agreement.
 
     Items are chosen by a hash of their ids, so the choice is always the same.
-
-    >>> half = Overlap(share=0.5, people=2)
-    >>> [half.people_for(item) for item in ("u1", "u2", "u3", "u4")]
-    [1, 2, 2, 1]
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # as the body of a request
@@ -85,14 +81,7 @@ class Lease:
 def choose(
     person: str, work: Iterable[WorkItem], held: Mapping[Key, Collection[str]], overlap: Overlap
 ) -> WorkItem | None:
-    """The first item that this person has not answered or leased, and that needs more people.
-
-    >>> work = [WorkItem(0, "u1"), WorkItem(0, "u2", frozenset({"ann"}))]
-    >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap(share=1.0, people=2)).item
-    'u1'
-    >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap()) is None
-    True
-    """
+    """The first item that this person has not answered or leased, and that needs more people."""
     for piece in work:
         holders = held.get(piece.key, ())
         if person in piece.answered or person in holders:

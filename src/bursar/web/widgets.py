@@ -13,12 +13,7 @@ FALLBACK = "other"  # labels are typed as JSON
 
 
 def widget_path(task: Task) -> str:
-    """The path of the widget on the server: ours, one beside the Python file of the kind, or the fallback.
-
-    >>> from bursar.tasks import Tagging
-    >>> widget_path(Tagging("pos", every_word=True))
-    '/static/annotate/tags.js'
-    """
+    """The path of the widget on the server: ours, one beside the Python file of the kind, or the fallback."""
     if _beside(task).is_file():
         return f"/static/widgets/{task.widget}.js"
     known = (STATIC / "annotate" / f"{task.widget}.js").is_file()
