@@ -15,8 +15,8 @@ from bursar.allocation.advice import advise
 from bursar.allocation.split_inputs import inputs_of_run
 from bursar.annotation.session import SessionState
 from bursar.web.advice_worker import advice_view
-from bursar.web.advising import ADVICE_FILE, STAGES, Advising
 from bursar.web.http_errors import HTTPError
+from bursar.web.jobs import ADVICE_FILE, STAGES, Advising
 from tests.campaign.test_allocating import CAMPAIGN
 
 FOUND = {"budget": "€2.00", "shares": [], "gains": [], "whole": "", "reasons": [], "informs": {}, "tables": []}

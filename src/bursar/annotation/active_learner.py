@@ -23,7 +23,7 @@ from bursar.campaign.config import CONFIG_FILE
 from bursar.campaign.runs import Run, differences
 from bursar.campaign.splits import load_parts
 from bursar.campaign.state import ItemRequest
-from bursar.corpus import Corpus, Labels
+from bursar.corpus import Corpus
 from bursar.corpus.corpus import Item
 from bursar.errors import ConfigError, LabelError
 from bursar.learners import Learner
@@ -203,11 +203,8 @@ class ActiveLearner:
         """The items with the labels that were told or came with the corpus, and no others."""
         known = self.labelled
         place = {id: at for at, id in enumerate(known.ids.tolist())}
-        rows = np.array([place.get(id, len(known)) for id in items.ids.tolist()], dtype=np.int64)
-        labels = {
-            name: Labels.concatenate([column, Labels.none(1, known.schema[name])]).take(rows)
-            for name, column in known.labels.items()
-        }
+        rows = np.array([place.get(id, -1) for id in items.ids.tolist()], dtype=np.int64)
+        labels = {name: column.take_or_none(rows) for name, column in known.labels.items()}
         return replace(items, labels=labels, schema=dict(known.schema))
 
     def _items(self, items: Corpus | None) -> Corpus:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from bursar.annotation.projects import DATA_FILE, HELD_OUT, UNIT, Draft, FullCost, usual_rounds, usual_seed_items
+from bursar.annotation.projects import (
+    DATA_FILE,
+    UNIT,
+    Draft,
+    FullCost,
+    in_parts,
+    mean_price,
+    parts_by_labels,
+    usual_rounds,
+    usual_seed_items,
+)
 from bursar.campaign.checks import check_served
 from bursar.campaign.config import parse_config
-from bursar.campaign.pricing import prices_of
-from bursar.campaign.state import GIVEN
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.selection import Strategy
 from bursar.selection.strategy import Choose, name_of_strategy
-
-SPLITS = ("train", *HELD_OUT, GIVEN)
 
 
 @dataclass(frozen=True)
@@ -46,37 +50,30 @@ def draft_of(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> 
             raise ConfigError(
                 f"task {name!r} has no labels", fix=f'list them: bursar.read(…, tasks={{"{name}": ["a", "b"]}})'
             )
-    corpus = in_parts(corpus)
+    corpus = _parted(corpus)
     config = parse_config(_table(corpus, wishes, learner), "ActiveLearner")
     check_served(config)
     price = typical_price(corpus, config.costs.model_dump()) if wishes.prices else 0.0
     return Draft(corpus, config, FullCost(len(corpus.in_split("train")), price))
 
 
-def in_parts(corpus: Corpus) -> Corpus:
+def _parted(corpus: Corpus) -> Corpus:
     """The corpus in four splits: train (to choose from), dev and test (fully labelled), given (labelled already)."""
-    names = np.array([corpus.splits[code] for code in corpus.split_codes])
-    known = np.all([column.present for column in corpus.labels.values()], axis=0)
-    parts = np.where(np.isin(names, list(HELD_OUT)) & known, names, np.where(known, GIVEN, "train"))
-    free = int((parts == "train").sum())
+    parts = parts_by_labels(corpus).tolist()
+    free = parts.count("train")
     if free < 2:
         what = "no item is" if not free else "only one item is"
         raise ConfigError(
-            f"{what} left to label: {int(known.sum()):,} of {len(corpus):,} items are labelled for all tasks",
+            f"{what} left to label: {len(parts) - free:,} of {len(corpus):,} items are labelled for all tasks",
             fix="compare strategies on labelled items with bursar.simulate, or label them anew: corpus.unlabelled()",
         )
-    codes = np.array([SPLITS.index(part) for part in parts.tolist()], dtype=np.int16)
-    return replace(corpus, splits=SPLITS, split_codes=codes)
+    return in_parts(corpus, parts)
 
 
 def same_contents(stored: Corpus, given: Corpus) -> bool:
     """Whether two corpora have the same items in the same parts, in whatever order their splits are listed."""
-    return len(stored) == len(given) and _ordered(stored).digest() == _ordered(given).digest()
-
-
-def _ordered(corpus: Corpus) -> Corpus:
-    codes = np.array([SPLITS.index(name) for name in corpus.splits], dtype=np.int16)
-    return replace(corpus, splits=SPLITS, split_codes=codes[corpus.split_codes])
+    one, other = (in_parts(part, [part.splits[code] for code in part.split_codes]) for part in (stored, given))
+    return len(stored) == len(given) and one.digest() == other.digest()
 
 
 def _table(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,11 +111,8 @@ def prices_table(corpus: Corpus, prices: Mapping[str, Any]) -> dict[str, Any]:
 
 def typical_price(corpus: Corpus, costs: Mapping[str, Any]) -> float:
     """The mean price of an unlabelled item for all tasks, before there is a model."""
-    tasks = list(corpus.schema.values())
-    model = parse_config({"costs": dict(costs)}, "prices").costs.model(tasks)
-    pool = corpus.take(corpus.in_split("train"))
-    mean = float(np.mean(prices_of(model, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
-    if mean <= 0:
+    model = parse_config({"costs": dict(costs)}, "prices").costs.model(list(corpus.schema.values()))
+    if (mean := mean_price(corpus, model)) <= 0:
         raise ConfigError("prices: all items are free", fix="name a price, or leave prices out to count items")
     return mean
 

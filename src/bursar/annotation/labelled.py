@@ -33,7 +33,6 @@ from bursar.ledger.views import current_labels
 from bursar.predictions import HeldOut, ModelDescription, Predictions, export_model, held_out
 from bursar.predictions.acceptance import Thresholds, thresholds_by_task
 from bursar.predictions.predictions import GIVEN
-from bursar.ragged import Ragged
 
 OWN_MODELS = "predicting"  # the folder of a model that had to be trained again
 SIMULATED = "simulated"
@@ -159,15 +158,10 @@ def known_labels(parts: DataSplits, ledger: Ledger, pool: str) -> tuple[Corpus, 
     at = corpus.positions(bought.ids.tolist())
     labels = {}
     for name, own in corpus.labels.items():
-        theirs = bought.labels[name]
-        source, known = np.arange(len(corpus)), np.flatnonzero(theirs.present)
-        nothing = len(corpus) + len(bought)
-        source[in_pool] = nothing
+        source = np.where(in_pool, -1, np.arange(len(corpus)))
+        known = np.flatnonzero(bought.labels[name].present)
         source[at[known]] = len(corpus) + known
-        empty = Ragged(own.rows.values[:0], np.zeros(2, dtype=np.int64))
-        rows = Ragged.concatenate([own.rows, theirs.rows, empty]).take(source)
-        present = np.concatenate([own.present, theirs.present, [False]])[source]
-        labels[name] = Labels(present, rows)
+        labels[name] = Labels.concatenate([own, bought.labels[name]]).take_or_none(source)
     return replace(_without_split(corpus, CAME_WITH_DATA, pool), labels=labels), who_gave(ledger)
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
@@ -27,13 +26,14 @@ from bursar.campaign.pricing import Rate, check_unit, prices_at, prices_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN
 from bursar.corpus import FORMATS, Corpus, Labels
+from bursar.corpus.formats.format import new_folder
 from bursar.corpus.schema import recoded
 from bursar.errors import ConfigError, SchemaError
 from bursar.learners import Learner
 from bursar.ledger import Annotation, Submission
-from bursar.ragged import BoolArray, IntArray
+from bursar.ragged import IntArray
 from bursar.random_streams import rng
-from bursar.tasks import KINDS, Task, make_task
+from bursar.tasks import KINDS, CostModel, Task, make_task
 
 DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
 BEFORE = -1  # the round of labels that came with the corpus
@@ -45,6 +45,7 @@ FEWEST_HELD_OUT = 40  # labelled items; if there are fewer, none are held out
 A_ROUND, MOST_ROUNDS = 40, 10  # items in a round, as long as that makes no more than so many rounds
 MOST_SEED_ITEMS, SEED_SHARE = 40, 0.3  # the seed items of a budget: how many, and what share of it, at most
 HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # share of labelled items, and maximum number
+SPLITS = ("train", *HELD_OUT, GIVEN)
 
 
 @dataclass(frozen=True)
@@ -141,39 +142,39 @@ def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
-def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
-    """The corpus in the splits of a project: train (the pool), dev and test for evaluation, and given labels."""
+def parts_by_labels(corpus: Corpus) -> NDArray[Any]:
+    """The split of every item: dev or test as it was, given if it is labelled for all tasks, else train (the pool).
+
+    Items of dev and test that lack a label count as the others.
+    """
     names = np.array([corpus.splits[code] for code in corpus.split_codes])
     known = np.all([column.present for column in corpus.labels.values()], axis=0)
-    parts = np.where(np.isin(names, list(HELD_OUT)) & known, names, "train")
+    return np.where(np.isin(names, list(HELD_OUT)) & known, names, np.where(known, GIVEN, "train"))
+
+
+def in_parts(corpus: Corpus, parts: Iterable[str]) -> Corpus:
+    """The corpus with these splits, listed in a fixed order."""
+    return replace(corpus, splits=SPLITS, split_codes=np.array([SPLITS.index(part) for part in parts], dtype=np.int16))
+
+
+def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
+    """The corpus in the splits of a project: train (the pool), dev and test for evaluation, and given labels."""
+    parts = parts_by_labels(corpus)
     if forget:
-        corpus = _without_labels(corpus, parts == "train")
+        parts[parts == GIVEN] = "train"
+        kept = np.where(parts == "train", -1, np.arange(len(corpus)))
+        corpus = corpus.with_labels({name: column.take_or_none(kept) for name, column in corpus.labels.items()})
     else:
-        labelled = np.flatnonzero(known & (parts == "train"))
-        if len(labelled) and len(labelled) == (parts == "train").sum():
-            raise ConfigError(
-                "all items are already labelled for all tasks",
-                fix="add items, or label them again with --forget-labels",
-            )
-        parts[labelled] = GIVEN
+        labelled = np.flatnonzero(parts == GIVEN)
+        if len(labelled) and not (parts == "train").any():
+            fix = "add items, or label them again with --forget-labels"
+            raise ConfigError("all items are already labelled for all tasks", fix=fix)
         if len(labelled) >= FEWEST_HELD_OUT and not np.isin(parts, list(HELD_OUT)).any():
             order = rng(seed, "held-out items").permutation(corpus.by_id(labelled))
             for part, (share, most) in HELD_OUT.items():
                 count = min(most, int(share * len(labelled)))
                 parts[order[:count]], order = part, order[count:]
-    splits = ("train", *HELD_OUT, GIVEN)
-    codes = np.array([splits.index(part) for part in parts.tolist()], dtype=np.int16)
-    return replace(corpus, splits=splits, split_codes=codes)
-
-
-def _without_labels(corpus: Corpus, which: BoolArray) -> Corpus:
-    """The corpus without the labels of some items."""
-    source = np.where(which, len(corpus), np.arange(len(corpus)))  # a row without a label is put last
-    labels = {
-        name: Labels.concatenate([column, Labels.none(1, corpus.schema[name])]).take(source)
-        for name, column in corpus.labels.items()
-    }
-    return replace(corpus, labels=labels)
+    return in_parts(corpus, parts.tolist())
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -235,11 +236,16 @@ def _priced(corpus: Corpus, wishes: Wishes) -> tuple[Corpus, dict[str, Any], Ful
     model = parse_config({"costs": costs}, "the project").costs.model(tasks)
     if wishes.hourly is not None:
         check_unit(model, wishes.hourly)
-    pool = corpus.take(corpus.in_split("train"))
-    price = float(np.mean(prices_of(model, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
+    price = mean_price(corpus, model)
     if not price > 0:
         raise ConfigError("annotation has no price", fix="give the cost of an hour: --hourly 20")
     return corpus, costs, FullCost(items, price)
+
+
+def mean_price(corpus: Corpus, costs: CostModel) -> float:
+    """The mean price of an item of the pool for all tasks, before there is a model."""
+    tasks, pool = list(corpus.schema.values()), corpus.take(corpus.in_split("train"))
+    return float(np.mean(prices_of(costs, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
 
 
 def usual_seed_items(affordable: float, pool: int, dev_items: int = 0) -> int:
@@ -293,22 +299,12 @@ def create_project(
     folder: Path, draft: Draft, learner: Learner | None = None, *, watcher: Observer | None = None
 ) -> Run:
     """Write a project atomically: its folder appears when it is complete. ``watcher`` follows the first selection."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} already exists", fix="choose another folder")
-    place = folder.absolute()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    workshop = place.with_name(f".{place.name}.new-{os.getpid()}")
-    shutil.rmtree(workshop, ignore_errors=True)
-    workshop.mkdir()
-    try:
-        FORMATS["jsonl"].write(draft.corpus, workshop / DATA_FILE)
-        (workshop / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
-        _begin(workshop, draft, learner, watcher or Observer())
-        for lock in workshop.glob("*lock"):
+    with new_folder(folder) as place:
+        FORMATS["jsonl"].write(draft.corpus, place / DATA_FILE)
+        (place / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
+        _begin(place, draft, learner, watcher or Observer())
+        for lock in place.glob("*lock"):
             lock.unlink()
-        os.replace(workshop, place)
-    finally:
-        shutil.rmtree(workshop, ignore_errors=True)
     return Run.open(folder)
 
 

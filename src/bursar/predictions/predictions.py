@@ -18,7 +18,7 @@ from bursar.learners import Learner
 from bursar.learners.learner import Progress, in_codes_of, no_progress
 from bursar.predictions.acceptance import Acceptance, HeldOut, Thresholds, ladder, thresholds_by_task
 from bursar.predictions.cells import table_of
-from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
+from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.uncertainty import confidence_of
 
 UNLABELLED, BELOW, MODEL, GIVEN = "", "below threshold", "model", "given"
@@ -139,7 +139,7 @@ class Predictions:
         labels, by = {}, dict(self.by)
         for name, threshold in self.thresholds(thresholds).items():
             weak = self.sure[name] < threshold  # NaN is never below
-            labels[name] = _without(self.corpus.labels[name], weak)
+            labels[name] = self.corpus.labels[name].take_or_none(np.where(weak, -1, np.arange(len(self))))
             by[name] = np.where(weak, FIRST.index(BELOW), self.by[name])
         return replace(self, corpus=self.corpus.with_labels(labels), by=by)
 
@@ -240,13 +240,6 @@ def _filled(labels: Labels, missing: IntArray, predicted: Ragged) -> Labels:
     free = ~labels.present[missing]
     source[missing[free]] = len(labels) + np.flatnonzero(free)
     return Labels(np.ones(len(labels), dtype=bool), Ragged.concatenate([labels.rows, predicted]).take(source))
-
-
-def _without(labels: Labels, which: BoolArray) -> Labels:
-    """The labels without those of some items."""
-    empty = Ragged(labels.rows.values[:0], np.zeros(2, dtype=np.int64))
-    source = np.where(which, len(labels), np.arange(len(labels)))
-    return Labels(labels.present & ~which, Ragged.concatenate([labels.rows, empty]).take(source))
 
 
 def _makers(items: Corpus, people: Mapping[tuple[str, str], str]) -> tuple[tuple[str, ...], dict[str, IntArray]]:

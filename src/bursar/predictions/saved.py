@@ -8,7 +8,6 @@ folder, unless you ``trust`` one that asks for it.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bursar.corpus import Corpus, CorpusBuilder, read
-from bursar.corpus.formats.format import numbered_id
+from bursar.corpus.formats.format import new_folder, numbered_id
 from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners import Learner, make_learner
 from bursar.learners.learner import Progress, no_progress, restore
@@ -99,14 +98,7 @@ def _as_corpus(items: Any) -> Corpus:
 
 def export_model(learner: Learner, folder: Path, about: ModelDescription) -> list[str]:
     """Write a trained model with its card to a new folder, which appears when it is complete; returns its files."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} already exists", fix="choose another folder")
-    place = folder.absolute()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_name(f".{place.name}.new-{os.getpid()}")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
-    try:
+    with new_folder(folder) as draft:
         description = _write_learner(learner, draft)
         if description["layout"] == HUGGINGFACE:
             about = replace(about, options={})  # its settings are in the description
@@ -121,10 +113,7 @@ def export_model(learner: Learner, folder: Path, about: ModelDescription) -> lis
         (draft / CARD).write_text(model_card(about, learner.tasks, description), encoding="utf-8")
         for file in draft.rglob("*.safetensors"):  # written for the owner only
             shutil.copymode(draft / CARD, file)
-        os.replace(draft, place)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 def _write_learner(learner: Learner, folder: Path) -> dict[str, Any]:

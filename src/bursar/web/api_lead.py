@@ -12,14 +12,13 @@ from sse_starlette import EventSourceResponse
 from bursar.annotation.session import SessionState
 from bursar.ledger import Answer
 from bursar.ledger.records import ADJUDICATION
-from bursar.web.advising import Advice
 from bursar.web.agreement import Agreement, agreement_by_task, alike
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, Key, LeadDep, ReceiptOut, RequestBody, receipt_out
 from bursar.web.api_work import CorrectionRequest
 from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.events import event_stream
 from bursar.web.http_errors import HTTPError
-from bursar.web.previews import Preview
+from bursar.web.jobs import Advice, Preview
 from bursar.web.queue import Overlap
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)

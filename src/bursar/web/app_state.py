@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,11 @@ from bursar.campaign.results import RunResult
 from bursar.compute import make_engine
 from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
-from bursar.web.advising import Advising
 from bursar.web.assignments import Assignments
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.events import Hub
 from bursar.web.http_errors import HTTPError
-from bursar.web.labelling import LabelledData
-from bursar.web.previews import Previews
+from bursar.web.jobs import Advising, LabelledData, Previews, predict_command
 from bursar.web.queue import LEASE_SECONDS, Queue
 from bursar.web.security import HostPolicy
 from bursar.web.training import Trainer
@@ -70,7 +69,9 @@ class AppState:
         self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._on_training_end)
         self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
-        self.labelled_data = LabelledData(folder, self.hub, self.session.config.name, trust=trust)
+        self.labelled_data = LabelledData(
+            folder, self.hub, self.session.config.name, partial(predict_command, trust=trust)
+        )
         self._reporting = threading.Lock()
         self._result: tuple[SessionState, RunResult] | None = None
         self.cookie = f"bursar_{self.database.secret('cookie')[:8]}"  # differs between projects on one machine

@@ -20,7 +20,7 @@ from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.staticfiles import StaticFiles
 
 from bursar.errors import ConfigError
-from bursar.web import api_files, api_lead, api_people, api_predictions, api_work, pages
+from bursar.web import api_files, api_lead, api_people, api_work, pages
 from bursar.web.api import add_error_handlers
 from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
@@ -60,7 +60,7 @@ def make_app(app_state: AppState) -> Guard:
     )
     app.state.bursar = app_state
     add_error_handlers(app, pages.error_page)
-    for part in (api_work, api_people, api_lead, api_files, api_predictions, pages):
+    for part in (api_work, api_people, api_lead, api_files, pages):
         app.include_router(part.router)
     mimetypes.add_type("text/javascript", ".js")  # some systems map it to a type that browsers refuse
     app.mount("/static/charts", StaticFiles(directory=pages.CHARTS), name="charts")
