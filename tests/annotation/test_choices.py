@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bursar.annotation.choices import SPLITS, choices, parts_of, spendings, splits, strategies
+from bursar.annotation.settings import SPLITS, choices, parts_of, spendings, splits, strategies
 from bursar.campaign.config import parse_config
 from bursar.errors import BursarError
 from bursar.selection import STRATEGIES, make_strategy

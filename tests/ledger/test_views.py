@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from bursar.ledger import Annotation, Submission
-from bursar.ledger.checks import dump
-from bursar.ledger.records import ROLES
+from bursar.ledger.records import ROLES, dump
 from bursar.ledger.views import current_labels
 from tests.decisions import Note
 

@@ -125,12 +125,7 @@ class LoopPlan(NamedTuple):
 
 
 def plan_loop(
-    budget: float,
-    price: float | None,
-    pool: int,
-    *,
-    batch_size: int | None = None,
-    seed_items: int | None = None,
+    budget: float, price: float | None, pool: int, *, batch_size: int | None = None, seed_items: int | None = None
 ) -> LoopPlan:
     """Plan a loop that spends a budget: a number of items, or money if an item has a ``price``.
 

@@ -54,11 +54,7 @@ class NewestModel:
 
 
 def predict_project(
-    folder: Path,
-    thresholds: float | Thresholds | None = None,
-    *,
-    trust: bool = False,
-    progress: Progress = no_progress,
+    folder: Path, thresholds: float | Thresholds | None = None, *, trust: bool = False, progress: Progress = no_progress
 ) -> tuple[Predictions, NewestModel]:
     """Label every item of a project or run, with the newest model where there is no other label.
 

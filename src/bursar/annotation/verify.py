@@ -18,8 +18,7 @@ from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN, CampaignState
 from bursar.errors import BursarError, ConfigError
 from bursar.ledger import Answer, Ledger
-from bursar.ledger.head import HeadFile
-from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss, how_to_restore
+from bursar.ledger.losses import HeadFile, accept_loss, audit_entries, file_problems, find_loss, how_to_restore
 from bursar.ledger.records import ANSWER, OVERLAP
 
 PAID = (ANSWER, OVERLAP)

@@ -125,7 +125,7 @@ def _summary(found: Predictions, model: NewestModel, thresholds: dict[str, float
 
 
 def _print(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> None:
-    from bursar.predictions.cells import IN_ONE_CELL
+    from bursar.predictions.predictions import IN_ONE_CELL
 
     typer.echo(f"Labels by {model}, where people gave none:")
     for about in found.accepted(thresholds):

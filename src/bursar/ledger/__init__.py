@@ -2,17 +2,6 @@
 
 from bursar.ledger.decisions import Decision
 from bursar.ledger.ledger import Ledger
-from bursar.ledger.records import Annotation, Answer, Charge, Receipt, Skip, SpendingLine, Submission, Timing
+from bursar.ledger.records import Annotation, Answer, Charge, Receipt, Skip, SpendingLine, Submission
 
-__all__ = [
-    "Annotation",
-    "Answer",
-    "Charge",
-    "Decision",
-    "Ledger",
-    "Receipt",
-    "Skip",
-    "SpendingLine",
-    "Submission",
-    "Timing",
-]
+__all__ = ["Annotation", "Answer", "Charge", "Decision", "Ledger", "Receipt", "Skip", "SpendingLine", "Submission"]

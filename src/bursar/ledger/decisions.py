@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bursar.errors import LedgerError
-from bursar.ledger.checks import dump
+from bursar.ledger.records import dump
 
 
 class JsonRecord(BaseModel):

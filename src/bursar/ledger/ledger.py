@@ -15,15 +15,27 @@ import sqlalchemy as sa
 from bursar.corpus import Corpus
 from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
-from bursar.ledger.checks import check_annotations, check_skip, check_submission, check_text, dump
 from bursar.ledger.decisions import Decision, SkipUndone
-from bursar.ledger.head import HeadFile
 from bursar.ledger.log import SKIP, SUBMISSION, head_of, next_numbers, record, record_decision, running_number
-from bursar.ledger.losses import check_for_loss, note_head
+from bursar.ledger.losses import HeadFile, check_for_loss, note_head
 from bursar.ledger.migrations import migrate
 from bursar.ledger.ownership import Ownership
 from bursar.ledger.places import Store, check_server, holds_ledger, open_store
-from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, SpendingLine, Submission, Timing
+from bursar.ledger.records import (
+    OVERLAP,
+    Annotation,
+    Answer,
+    Receipt,
+    Skip,
+    SpendingLine,
+    Submission,
+    Timing,
+    check_annotations,
+    check_skip,
+    check_submission,
+    check_text,
+    dump,
+)
 from bursar.ledger.views import corpus_with_labels, current_labels
 
 D = TypeVar("D", bound=Decision)
@@ -93,12 +105,10 @@ class Ledger:
         """
         if self._store.writer.dialect.name != "postgresql":
             return False
-        if self._ownership is not None:
-            return self._ownership.take()
-        ownership = Ownership(self._store)
-        ownership.take(patience=3.0)  # the previous owner may still be shutting down
-        self._ownership = ownership
-        return True
+        owner = self._ownership or Ownership(self._store)
+        taken = owner.take(patience=0.0 if self._ownership else 3.0)  # the previous owner may still be shutting down
+        self._ownership = owner
+        return taken
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def submit(self, submission: Submission) -> Receipt:
@@ -188,18 +198,14 @@ class Ledger:
     def keys(self, round: int | None = None) -> set[str]:
         """The keys of all submissions, or of one round's."""
         s = tables.submissions.c
-        query = sa.select(s.key) if round is None else sa.select(s.key).where(s.round == round)
-        return set(self._column(query))
+        return set(self._column(sa.select(s.key).where(*([] if round is None else [s.round == round]))))
 
     def spent(self, round: int | None = None, purpose: str | None = None) -> int:
         """Money spent, in whole units: in all, in one round, or for one purpose."""
-        s = tables.submissions.c
+        wanted = {"round": round, "purpose": purpose}
+        about = [tables.submissions.c[name] == value for name, value in wanted.items() if value is not None]
         query = sa.select(sa.func.coalesce(sa.func.sum(tables.charges.c.actual), 0)).join(tables.submissions)
-        if round is not None:
-            query = query.where(s.round == round)
-        if purpose is not None:
-            query = query.where(s.purpose == purpose)
-        return int(self._column(query)[0])
+        return int(self._column(query.where(*about))[0])
 
     def spent_on(self, items: Iterable[str]) -> int:
         """Money spent on these items."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -78,16 +79,23 @@ def open_store(place: str | Path) -> Store:
 
 
 @contextmanager
+def opened(place: str | Path) -> Iterator[Store]:
+    """The store of a file or URL, which is closed afterwards."""
+    store = open_store(place)
+    try:
+        yield store
+    finally:
+        store.writer.dispose()
+
+
+@contextmanager
 def read_only(place: str | Path) -> Iterator[sa.Connection]:
     """A read-only connection with a consistent snapshot; leaves even a write-ahead log from a crash unchanged."""
     if is_url(place):
         store = open_store(place)
     else:
         file = f"file:{quote(str(Path(place).absolute()))}?mode=ro"
-
-        def connect() -> sqlite3.Connection:
-            return sqlite3.connect(file, uri=True, timeout=PATIENCE, isolation_level=None)
-
+        connect = partial(sqlite3.connect, file, uri=True, timeout=PATIENCE, isolation_level=None)
         engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.pool.NullPool)
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
         store = Store(engine, engine, str(place))
@@ -102,12 +110,8 @@ def holds_ledger(place: str | Path) -> bool:
     """Whether there is a ledger; creates nothing."""
     if not is_url(place):
         return Path(place).exists()
-    store = open_store(place)
-    try:
-        with store.translate_errors(), store.reader.connect() as connection:
-            return sa.inspect(connection).has_table(versions.name)
-    finally:
-        store.writer.dispose()
+    with opened(place) as store, store.translate_errors(), store.reader.connect() as connection:
+        return sa.inspect(connection).has_table(versions.name)
 
 
 def check_server(store: Store) -> None:
@@ -146,18 +150,11 @@ def read_url(text: str) -> sa.URL:
         raise LedgerError("the ledger's URL has an @ too many", fix="write the @ of a password as %40")
     left_empty = re.search(r"[?&]schema=?(&|$)", text)  # the URL parser drops it
     schema = "" if left_empty else url.query.get("schema", "any")
-    if not isinstance(schema, str) or not _good_schema(schema):
+    fits = isinstance(schema, str) and re.fullmatch("(?!pg_)[^\0\ud800-\udfff]+", schema, re.IGNORECASE)
+    if not fits or len(str(schema).encode()) > LONGEST_SCHEMA:
         fix = f"give one name of 1 to {LONGEST_SCHEMA} bytes that does not begin with pg_"
         raise LedgerError(f"the ledger's URL names the schema {schema!r}", fix=fix)
     return url.set(drivername="postgresql")
-
-
-def _good_schema(name: str) -> bool:
-    try:
-        size = len(name.encode())
-    except UnicodeEncodeError:
-        return False
-    return 0 < size <= LONGEST_SCHEMA and "\0" not in name and not name.lower().startswith("pg_")
 
 
 def holds_password(url: sa.URL) -> bool:
@@ -187,26 +184,38 @@ def public_url(url: sa.URL) -> str:
 
 # -- SQLite ------------------------------------------------------------------------------------------------------------
 def _sqlite(where: str) -> Store:
-    """A file, with a connection per thread; ``:memory:`` has one connection."""
     if where != ":memory:":
         try:
             Path(where).parent.mkdir(parents=True, exist_ok=True)
         except OSError as wrong:
             raise LedgerError(f"{where} cannot be opened as a ledger: {wrong}") from None
-    pool = sa.pool.StaticPool if where == ":memory:" else sa.pool.QueuePool
-    url = sa.URL.create("sqlite", database=where)
-    engine = sa.create_engine(url, poolclass=pool, connect_args={"timeout": PATIENCE})
-    sa.event.listen(engine, "connect", _prepare_sqlite)
-    sa.event.listen(engine, "begin", _begin_sqlite)
+    engine = sqlite_engine(where)
     return Store(engine, engine.execution_options(reading=True), where)
 
 
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    """Use a write-ahead log, and put every commit on disk before it is acknowledged."""
-    connection.isolation_level = None  # our own BEGIN, not the driver's
-    _keep_log(connection)
-    for pragma in ("synchronous = FULL", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {pragma}")
+def sqlite_engine(where: str, synchronous: str = "FULL") -> sa.Engine:
+    """An engine with a connection per thread and a write-ahead log; ``:memory:`` has one connection.
+
+    Writers lock at once, so that none fails half-way; those that are ``reading`` do not wait. With ``FULL``, every
+    commit is on disk before it is acknowledged.
+    """
+
+    def prepare(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # our own BEGIN, not the driver's
+        _keep_log(connection)
+        for pragma in (f"synchronous = {synchronous}", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    def begin(connection: sa.Connection) -> None:
+        reading = connection.get_execution_options().get("reading")
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    pool = sa.pool.StaticPool if where == ":memory:" else sa.pool.QueuePool
+    url = sa.URL.create("sqlite", database=where)
+    engine = sa.create_engine(url, poolclass=pool, connect_args={"timeout": PATIENCE})
+    sa.event.listen(engine, "connect", prepare)
+    sa.event.listen(engine, "begin", begin)
+    return engine
 
 
 def _keep_log(connection: Any) -> None:
@@ -220,12 +229,6 @@ def _keep_log(connection: Any) -> None:
             if wrong.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
         time.sleep(0.005)
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    """Lock for writing at once, so that a writer never fails half-way; readers do not wait."""
-    reading = connection.get_execution_options().get("reading")
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------

@@ -75,8 +75,8 @@ def held_out(
 ) -> dict[str, HeldOut]:
     """Compare a learner's labels with those of items that it was not trained on, by task."""
     items = in_codes_of(learner.tasks, items)
-    sure: dict[str, list[FloatArray]] = {name: [] for name in learner.tasks}
-    right: dict[str, list[BoolArray]] = {name: [] for name in learner.tasks}
+    sure = {name: [np.zeros(0)] for name in learner.tasks}
+    right = {name: [np.zeros(0, dtype=bool)] for name in learner.tasks}
     for part, beliefs in learner.predict_in_chunks(items, progress=progress):
         for name, task in learner.tasks.items():
             if name not in items.schema:
@@ -85,9 +85,7 @@ def held_out(
             gold, guess = items.labels[name].rows.take(part[known]), task.decode(beliefs[name]).take(known)
             sure[name].append(confidence_of(learner.tasks, beliefs, name)[known])
             right[name].append(task.agrees(gold, guess))
-    found = {
-        name: HeldOut(np.concatenate(sure[name]), np.concatenate(right[name]), source) for name in sure if sure[name]
-    }
+    found = {name: HeldOut(np.concatenate(sure[name]), np.concatenate(right[name]), source) for name in sure}
     return {name: about for name, about in found.items() if len(about)}
 
 
@@ -169,5 +167,5 @@ def _percent(share: float) -> str:
 
 
 def ladder(task: str, sure: FloatArray, known: HeldOut | None) -> list[Acceptance]:
-    """The same for several thresholds, to choose one."""
+    """What several thresholds give, to choose one."""
     return [Acceptance.of(task, threshold, sure, known) for threshold in LADDER]

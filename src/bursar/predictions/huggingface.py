@@ -47,11 +47,8 @@ def write_neural(learner: NeuralLearner, folder: Path) -> dict[str, Any]:
     save_file(heads, folder / HEADS, metadata={"format": "pt"})
     # The encoder that is written has the layers in use, and is pretrained already.
     settings = asdict(replace(learner.settings, layers=None, pretraining_steps=0)) | {"encoder": "."}
-    return {
-        "settings": settings,
-        "models": [list(model.tasks) for model in learner.models],
-        "temperatures": dict(learner.temperatures),
-    }
+    groups = [list(model.tasks) for model in learner.models]
+    return {"settings": settings, "models": groups, "temperatures": dict(learner.temperatures)}
 
 
 def read_neural(tasks: Mapping[str, Task], about: Mapping[str, Any], folder: Path) -> NeuralLearner:
@@ -89,9 +86,8 @@ def write_encoder(encoder: Encoder, source: str, folder: Path) -> None:
     from transformers import AutoTokenizer
 
     encoder.model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(
-        source, use_fast=True, add_prefix_space=True, trust_remote_code=False
-    ).save_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, add_prefix_space=True, trust_remote_code=False)
+    tokenizer.save_pretrained(folder)
 
 
 def _folder_of(source: str) -> Path:
@@ -113,11 +109,8 @@ def _write_bert(encoder: BertEncoder, source: Path, folder: Path) -> None:
     old = {name.removeprefix("bert."): value for name, value in load_file(source / "model.safetensors").items()}
     weights = {name: value for name, value in old.items() if name.startswith(KEPT) and _layer(name) < encoder.depth}
     weights |= _their_names(encoder)
-    save_file(
-        {name: value.contiguous() for name, value in weights.items()},
-        folder / "model.safetensors",
-        metadata={"format": "pt"},
-    )
+    packed = {name: value.contiguous() for name, value in weights.items()}
+    save_file(packed, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def _layer(name: str) -> int:

@@ -36,11 +36,7 @@ Labels = Annotated[
 ]
 Seconds = Annotated[
     dict[str, Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]],
-    Field(
-        default_factory=dict,
-        max_length=MOST_TASKS + 1,
-        description="Seconds spent on reading and on each task.",
-    ),
+    Field(default_factory=dict, max_length=MOST_TASKS + 1, description="Seconds spent on reading and on each task."),
 ]
 LeaseId = Annotated[str, Field(min_length=1, max_length=100)]
 

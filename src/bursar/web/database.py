@@ -20,7 +20,7 @@ from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueCons
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from bursar.errors import ConfigError, LedgerError
-from bursar.ledger.places import translate_errors
+from bursar.ledger.places import sqlite_engine, translate_errors
 
 DATABASE_FILE = "web.sqlite"
 VERSION = 1
@@ -93,10 +93,8 @@ class WebDatabase:
     @classmethod
     def open(cls, path: Path, clock: Callable[[], float] = time.time) -> WebDatabase:
         """The store in this file, created if it does not exist."""
-        engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": 30})
-        sa.event.listen(engine, "connect", _prepare)
-        sa.event.listen(engine, "begin", _begin)
-        database = cls(engine, clock)
+        # Nothing is lost if the server is killed; a power cut may lose the last leases.
+        database = cls(sqlite_engine(str(path), "NORMAL"), clock)
         try:
             path.touch(mode=0o600)  # it holds password hashes
             database._create(path)
@@ -159,15 +157,3 @@ class WebDatabase:
         drawn = sqlite_insert(settings).values(name=name, value=json.dumps(secrets.token_urlsafe(32)))
         self.write(drawn.on_conflict_do_nothing())
         return str(self.get(name))
-
-
-def _begin(connection: sa.Connection) -> None:
-    """Lock at once for writing, so that a transaction never fails half-way."""
-    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get("reading") else "BEGIN IMMEDIATE")
-
-
-def _prepare(connection: Any, _: Any) -> None:
-    """Use a write-ahead log: nothing is lost if the server is killed; a power cut may lose the last leases."""
-    connection.isolation_level = None  # we send BEGIN ourselves
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
-        connection.execute(f"PRAGMA {pragma}")

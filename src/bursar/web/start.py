@@ -35,11 +35,7 @@ from bursar.web.security import Guard, HostPolicy
 from bursar.web.widgets import STATIC
 
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}")
-KINDS = {
-    "classification": "one label per item",
-    "tagging": "spans of words",
-    "regression": "a number",
-}
+KINDS = {"classification": "one label per item", "tagging": "spans of words", "regression": "a number"}
 router = APIRouter()
 Short = Annotated[str, Field(max_length=200)]
 Amount = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
