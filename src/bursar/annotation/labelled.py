@@ -28,7 +28,7 @@ from bursar.corpus import Corpus, Labels
 from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
-from bursar.ledger import Ledger
+from bursar.ledger import Answer, Ledger
 from bursar.ledger.views import current_labels
 from bursar.predictions import HeldOut, ModelDescription, Predictions, export_model, held_out
 from bursar.predictions.acceptance import Thresholds, thresholds_by_task
@@ -60,11 +60,10 @@ def predict_project(
 
     ``thresholds`` are only checked, before the model is loaded: ``Predictions.above`` applies them.
     """
-    run = Run.open(folder, trust=trust)
-    thresholds_by_task(list(run.parts.corpus.schema), thresholds)
-    with closing(Campaign(run.config, folder, parts=run.parts, lock=False, trust=trust)) as campaign:
+    with _reading(folder, trust) as campaign:
+        thresholds_by_task(list(campaign.corpus.schema), thresholds)
         model = newest_model(campaign, progress)
-        items, people = known_labels(campaign.parts, campaign.ledger, run.config.corpus.pool)
+        items, people = known_labels(campaign.parts, campaign.ledger, campaign.config.corpus.pool)
         found = Predictions.of(model.learner, items, people=people, held_out=model.held_out, progress=progress)
     return found, model
 
@@ -73,20 +72,17 @@ def export_project_model(
     project: Path, folder: Path, *, trust: bool = False, progress: Progress = no_progress
 ) -> list[str]:
     """Write the newest model of a project or run to a folder, with a model card; returns the files written."""
-    run = Run.open(project, trust=trust)
-    with closing(Campaign(run.config, project, parts=run.parts, lock=False, trust=trust)) as campaign:
-        model = newest_model(campaign, progress)
-        models = campaign.models.under(campaign.state.terms().config)
-        about = ModelDescription(
-            name=run.config.name,
-            learner=run.config.learner.name,
-            options=models.options,
-            items=model.items,
-            labels=model.labels,
-            scores=model.scores,
-            held_out=model.held_out,
-        )
-        return export_model(model.learner, folder, about)
+    with _reading(project, trust) as campaign:
+        model, config = newest_model(campaign, progress), campaign.config
+        options = campaign.models.under(campaign.state.terms().config).options
+        known = {name: getattr(model, name) for name in ("items", "labels", "scores", "held_out")}
+        return export_model(model.learner, folder, ModelDescription(config.name, config.learner.name, options, **known))
+
+
+def _reading(folder: Path, trust: bool) -> closing[Campaign]:
+    """The campaign of a project, which a server may have open."""
+    run = Run.open(folder, trust=trust)
+    return closing(Campaign(run.config, folder, parts=run.parts, lock=False, trust=trust))
 
 
 def newest_model(campaign: Campaign, progress: Progress = no_progress) -> NewestModel:
@@ -148,9 +144,8 @@ def known_labels(parts: DataSplits, ledger: Ledger, pool: str) -> tuple[Corpus, 
 
     Labels that the pool came with do not count: in a simulation they are what is bought.
     """
-    corpus = parts.corpus
-    in_pool = corpus.split_codes == corpus.splits.index(pool) if pool in corpus.splits else np.zeros(len(corpus), bool)
-    bought = ledger.view()
+    corpus, bought = parts.corpus, ledger.view()
+    in_pool = np.isin(corpus.split_codes, [corpus.splits.index(pool)] if pool in corpus.splits else [])
     at = corpus.positions(bought.ids.tolist())
     labels = {}
     for name, own in corpus.labels.items():
@@ -173,12 +168,14 @@ def _without_split(corpus: Corpus, split: str, into: str) -> Corpus:
 
 def who_gave(ledger: Ledger) -> dict[tuple[str, str], str]:
     """Who gave the current label of each item and task."""
-    entries = []
-    for answer in ledger.answers():
-        who = GIVEN if answer.purpose == CAME_WITH_DATA else f"person {answer.annotator}"
+
+    def who(answer: Answer) -> str:
         if answer.annotator == GoldAnnotator.name:
-            who = SIMULATED
-        entries += [
-            (answer.item, task, None if label is None else who, answer.role) for task, label in answer.labels.items()
-        ]
-    return current_labels(entries)
+            return SIMULATED
+        return GIVEN if answer.purpose == CAME_WITH_DATA else f"person {answer.annotator}"
+
+    return current_labels(
+        (answer.item, task, None if label is None else who(answer), answer.role)
+        for answer in ledger.answers()
+        for task, label in answer.labels.items()
+    )

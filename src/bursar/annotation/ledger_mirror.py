@@ -76,7 +76,6 @@ class LedgerMirror:
 
     @property
     def by_item(self) -> bool:
-        """Whether the budget counts items instead of money."""
         return self.terms.config.budget.counts == "items"
 
     def _doubt(self) -> None:

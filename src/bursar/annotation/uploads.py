@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 from bursar.annotation.projects import Draft, FullCost, Wishes, draft_project, full_cost, listed_task
 from bursar.corpus import Corpus, read
@@ -25,13 +27,14 @@ LONGEST = 200  # characters of an example
 class WishedTask:
     """A task as it is typed in: labels are separated by commas, ``column`` holds labels that are known."""
 
-    name: str
-    kind: str = "classification"
-    labels: str = ""
-    column: str | None = None
+    __pydantic_config__ = ConfigDict(extra="forbid")  # as part of a request
+
+    name: Annotated[str, Field(max_length=200)]
+    kind: Annotated[str, Field(max_length=40)] = "classification"
+    labels: Annotated[str, Field(max_length=20_000)] = ""
+    column: Annotated[str, Field(max_length=200)] | None = None
 
     def task(self) -> Task:
-        """The task itself."""
         if not self.name.strip():
             raise ConfigError("a task has no name", fix="name it, as in intent")
         return listed_task(self.name.strip(), self.kind, [self.labels] if self.labels.strip() else [])
@@ -109,7 +112,6 @@ class Upload:
         return self._corpora[choice]
 
     def cost(self, choice: Choice, wishes: Wishes) -> FullCost:
-        """What labelling everything would cost."""
         return full_cost(self.corpus(choice), wishes)
 
     def draft(self, choice: Choice, wishes: Wishes) -> Draft:

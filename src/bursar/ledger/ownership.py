@@ -74,7 +74,6 @@ class Ownership:
                 raise StorageError(f"{self._store.where}: the connection that holds this ledger broke", in_doubt=True)
 
     def release(self) -> None:
-        """Release the lock."""
         with self._turn:
             self._drop()
 

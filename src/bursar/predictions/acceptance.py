@@ -154,7 +154,6 @@ class Acceptance:
         return f"{start}: {share}, {self.error_words} ({self.wrong} of {self.above} {self.source})"
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
         counts = {"items": self.items, "accepted": self.accepted, "share": round(self.share, 6)}
         measured = {"held_out": self.held_out, "above": self.above, "wrong": self.wrong, "source": self.source}
         low, high = self.interval or (None, None)

@@ -46,7 +46,6 @@ class ModelDescription:
     held_out: Mapping[str, HeldOut] = field(default_factory=dict)  # what errors are counted on, by task
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
         known = {
             name: {"sure": np.round(about.sure, 4).tolist(), "right": about.right.tolist(), "source": about.source}
             for name, about in self.held_out.items()
@@ -55,7 +54,6 @@ class ModelDescription:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> ModelDescription:
-        """The inverse of ``to_json``."""
         known = {
             str(name): HeldOut(np.array(about["sure"], float), np.array(about["right"], bool), str(about["source"]))
             for name, about in found["held_out"].items()
@@ -72,7 +70,6 @@ class TrainedModel:
 
     @property
     def tasks(self) -> Mapping[str, Task]:
-        """The tasks by name."""
         return self.learner.tasks
 
     def predict(self, items: Corpus | Iterable[str] | Any, *, progress: Progress = no_progress) -> Predictions:

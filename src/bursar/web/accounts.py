@@ -83,11 +83,9 @@ class Accounts:
 
     # -- people ------------------------------------------------------------------------------------------------------
     def exist(self) -> bool:
-        """Whether there is any account."""
         return self.database.first(sa.select(tables.people.c.id)) is not None
 
     def people(self) -> list[Person]:
-        """All accounts, by name."""
         p = tables.people.c
         rows = self.database.rows(sa.select(p.name, p.role, p.created_at).order_by(p.folded))
         return [Person.model_validate(row._asdict()) for row in rows]
@@ -159,7 +157,6 @@ class Accounts:
         return cookie
 
     def sign_out(self, cookie: str) -> None:
-        """End a session."""
         self.database.write(tables.sessions.delete().where(tables.sessions.c.digest == _digest(cookie)))
 
     def by_cookie(self, cookie: str) -> Caller | None:
@@ -196,7 +193,6 @@ class Accounts:
         return [Token.model_validate(row._asdict()) for row in rows]
 
     def remove_token(self, caller: Caller, id: str) -> None:
-        """Remove a person's token."""
         t = tables.tokens.c
         if not self.database.write(tables.tokens.delete().where(t.id == id, t.person == caller.number)):
             raise HTTPError(404, "no_token", "you have no token with this id")

@@ -15,7 +15,7 @@ from typing import Any
 from bursar.allocation import Split, SplitAdvice, SplitProblem
 from bursar.allocation.advice import advise
 from bursar.allocation.split_inputs import inputs_of_run, measure
-from bursar.annotation.subprocess_events import SendEvent, run_worker
+from bursar.annotation.subprocess_events import SendEvent, run_worker, stages_sent
 from bursar.report.allocation import described, moves_table, others_table, split_table
 from bursar.report.wording import amount, counted, percent
 from bursar.web.panels.panel import table_section
@@ -88,9 +88,7 @@ def _advise(folder: Path, money: Decimal, send: SendEvent) -> None:
     inputs = inputs_of_run(folder)
     inputs.check(money, inputs.method)
 
-    def progress(what: str, done: float) -> None:
-        send({"event": "stage", "round": 0, "what": what, "done": round(done, 3)})
-
+    progress = stages_sent(send)
     measured = measure(inputs, progress=progress)
     about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
     found = advise(measured.problem(money), measured.context, method=inputs.method, progress=progress)

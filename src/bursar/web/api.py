@@ -179,6 +179,7 @@ def _internal_error(request: Request, error: Exception) -> HTTPError:
 
 
 def receipt_out(app_state: AppState, key: str, receipt: Receipt) -> ReceiptOut:
-    """A receipt as sent, under the sender's key."""
+    """Confirm a write under the sender's key, and tell everybody about it."""
+    app_state.changed()
     cost = app_state.session.settings.costs.show(receipt.cost)
     return ReceiptOut(key=key, repeated=receipt.repeated, cost=cost, cost_units=receipt.cost)

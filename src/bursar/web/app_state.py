@@ -23,7 +23,7 @@ from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.events import Hub
 from bursar.web.http_errors import HTTPError
 from bursar.web.jobs import Advising, LabelledData, Previews, predict_command
-from bursar.web.queue import LEASE_SECONDS, Queue
+from bursar.web.queue import Queue
 from bursar.web.security import HostPolicy
 from bursar.web.training import Trainer
 
@@ -42,7 +42,6 @@ class AppState:
         folder: Path,
         host_policy: HostPolicy | None = None,
         *,
-        seconds: float = LEASE_SECONDS,
         hasher: argon2.PasswordHasher | None = None,
         trust: bool = False,
         engine: str = "here",
@@ -59,7 +58,7 @@ class AppState:
                 error = f"{host} is reachable from other machines, but this project has no accounts"
                 fix = f"add a lead first: bursar people add {folder} NAME --role lead"
                 raise HTTPError(403, "no_accounts", error, fix=fix)
-            self.queue = Queue(self.database, seconds)
+            self.queue = Queue(self.database)
             self.assignments = Assignments(self.session, self.queue)
         except BaseException:
             self.session.close()

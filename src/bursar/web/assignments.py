@@ -10,7 +10,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign.state import GIVEN
@@ -36,7 +36,6 @@ class AnswerIndex:
             self.add(answer)
 
     def add(self, answer: Answer) -> None:
-        """Add a recorded answer."""
         self._by_item.setdefault(answer.item, []).append(answer)
         if answer.role != ADJUDICATION:
             self._items.setdefault(answer.annotator, {})[answer.item] = None
@@ -53,7 +52,6 @@ class AnswerIndex:
 
     # -- items -------------------------------------------------------------------------------------------------------
     def people(self, round: int, item: str) -> frozenset[str]:
-        """The people who answered an item in a round."""
         return frozenset(self._people.get(round, {}).get(item, ()))
 
     def first_answers(self, item: str) -> list[Answer]:
@@ -136,7 +134,7 @@ class Assignment:
 
     lease: Lease
     tasks: tuple[str, ...]
-    purpose: str  # answer; or overlap, beside another person's answer
+    purpose: Literal["answer", "overlap"]  # overlap: beside another person's answer
 
 
 class Assignments:
@@ -166,7 +164,7 @@ class Assignments:
         if lease is None:
             return None
         tasks = self.session.campaign_state.wanted(lease.round)[lease.item].tasks
-        return Assignment(lease, tasks, ANSWER if self._is_wanted(lease.key) else OVERLAP)
+        return Assignment(lease, tasks, "answer" if self._is_wanted(lease.key) else "overlap")
 
     def work(self) -> Iterator[WorkItem]:
         """Items to assign: first those that need more people's answers, then unanswered ones in order of selection."""

@@ -43,7 +43,6 @@ class Limits:
         return cls(total, min(per_address, 3 * total // 4), proxy)
 
     def of(self, address: str) -> int:
-        """The limit for an address."""
         return self.total if self.proxy and address in ("127.0.0.1", "::1") else self.per_address
 
 
@@ -84,7 +83,6 @@ class Connections:
         return True
 
     def remove(self, connection: Connection) -> None:
-        """Remove a closed connection."""
         same_address = self._open.get(connection.address, set())
         self._count -= connection in same_address
         same_address.discard(connection)
@@ -107,7 +105,6 @@ class Connection(H11Protocol):
         return self.cycle is None or bool(self.cycle.response_complete)
 
     def abort(self) -> None:
-        """Close immediately."""
         self.others.remove(self)
         self.transport.abort()
 

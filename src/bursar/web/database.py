@@ -126,7 +126,6 @@ class WebDatabase:
             yield connection.execution_options(reading=True)
 
     def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """The rows of a query."""
         with self.reading() as connection:
             return connection.execute(query).all()
 
@@ -147,7 +146,6 @@ class WebDatabase:
         return default if found is None else json.loads(found.value)
 
     def put(self, name: str, value: Any) -> None:
-        """Store a setting."""
         with self.writing() as connection:
             connection.execute(settings.delete().where(settings.c.name == name))
             connection.execute(settings.insert().values(name=name, value=json.dumps(value)))

@@ -33,7 +33,6 @@ class HubEvent:
     data: Mapping[str, Any]
 
     def to_sse(self) -> ServerSentEvent:
-        """The event as it is sent."""
         return ServerSentEvent(json.dumps(self.data, separators=(",", ":")), event=self.name, sep="\n")
 
 

@@ -28,7 +28,6 @@ class HTTPError(BursarError):
 
     @property
     def body(self) -> ErrorBody:
-        """The JSON body."""
         return ErrorBody(error=self.message, fix=self.fix, kind=self.kind)
 
 

@@ -47,7 +47,6 @@ class Preview(BaseModel):
     wrong: ErrorBody | None = None
 
     def note(self, what: str, done: float) -> None:
-        """Note the progress."""
         self.progress = done
 
 
@@ -63,7 +62,6 @@ class Previews:
         threading.Thread(target=self._work, name="preview", daemon=True).start()
 
     def start(self, changes: Mapping[str, Any]) -> Preview:
-        """Start a preview."""
         job = Preview(job=secrets.token_hex(8))
         with self._lock:
             if sum(not known.done for known in self._jobs.values()) >= MOST_WAITING:
@@ -75,7 +73,6 @@ class Previews:
         return job
 
     def get(self, job: str) -> Preview:
-        """A preview by its id."""
         if job not in self._jobs:
             raise HTTPError(404, "no_preview", "this preview does not exist or has expired")
         return self._jobs[job]
@@ -273,7 +270,6 @@ class LabelledData(ProcessJobs[Labelling]):
         return job
 
     def get(self, job: str) -> Labelling:
-        """A request by its id."""
         if job not in self._jobs:
             raise HTTPError(404, "no_labelling", "this request does not exist or has expired")
         return self._jobs[job]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
 
 from bursar.corpus import FORMATS
 from bursar.errors import StorageError
@@ -33,21 +36,23 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-LEAD_PAGES = ("watch", "decide", "review", "files", "start")  # visible to leads only
-TABLES = {  # formats with the columns of the source, as they are offered for labelled data
-    "xlsx": "Excel",
-    "csv": "CSV",
-    "tsv": "TSV",
-    "parquet": "Parquet",
-    "json": "JSON",
-    "json-lines": "JSON lines",
-}
+LEAD_PAGES = ("watch", "decide", "review", "files", "start", "report")  # visible to leads only
+# formats with the columns of the source, as they are offered for labelled data
+TABLES = {"xlsx": "Excel", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "json": "JSON", "json-lines": "JSON lines"}
 LOSS_NAMES = {
     "ids": "item ids",
     "groups": "groups of items",
     "spacing": "spaces between words",
     "words": "word boundaries",
 }
+
+
+def add_static(app: FastAPI) -> None:
+    """Serve scripts and styles, compressed."""
+    mimetypes.add_type("text/javascript", ".js")  # some systems map it to a type that browsers refuse
+    app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
 
 
 def page(name: str, app_state: AppState, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
@@ -130,29 +135,21 @@ CONTENTS: dict[str, Callable[[AppState], dict[str, Any]]] = {  # by page: what i
 
 
 def show(request: Request, app_state: AppStateDep) -> Response:
-    """A page of ``CONTENTS``, for people who are signed in."""
+    """A page of ``CONTENTS`` or the report, for people who are signed in."""
     name, me = request.url.path.strip("/"), find_caller(request, app_state)
     if me is None:
         return _redirect(f"/login?next={quote(request.url.path)}")
     if name in LEAD_PAGES and not me.is_lead:
-        return _leads_only(app_state, me)
+        words = "Only leads of this project can see this page."
+        return page("message", app_state, me, 403, title="For leads only", words=words, fix=None)
+    if name == "report":  # sandboxed, because it brings its own scripts
+        text = render(app_state.result(), app_state.session.corpus)
+        return HTMLResponse(text, headers={"content-security-policy": REPORT_CONTENT_POLICY})
     return page(name, app_state, me, **CONTENTS[name](app_state))
 
 
-for _name in CONTENTS:
+for _name in (*CONTENTS, "report"):
     router.add_api_route(f"/{_name}", show)
-
-
-@router.get("/report")
-def report(request: Request, app_state: AppStateDep) -> Response:
-    """The full report of the run, sandboxed because it brings its own scripts."""
-    me = find_caller(request, app_state)
-    if me is None:
-        return _redirect(f"/login?next={quote('/report')}")
-    if not me.is_lead:
-        return _leads_only(app_state, me)
-    text = render(app_state.result(), app_state.session.corpus)
-    return HTMLResponse(text, headers={"content-security-policy": REPORT_CONTENT_POLICY})
 
 
 @router.get("/api/docs")
@@ -194,11 +191,6 @@ def about(app_state: AppState) -> dict[str, Any]:
         "strategy": session.config.strategy.name,
         "learner": session.config.learner.name,
     }
-
-
-def _leads_only(app_state: AppState, me: Caller) -> HTMLResponse:
-    words = "Only leads of this project can see this page."
-    return page("message", app_state, me, 403, title="For leads only", words=words, fix=None)
 
 
 def _redirect(place: str) -> RedirectResponse:

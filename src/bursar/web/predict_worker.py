@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bursar.annotation.labelled import predict_project
-from bursar.annotation.subprocess_events import SendEvent, run_worker
+from bursar.annotation.subprocess_events import SendEvent, run_worker, stages_sent
 from bursar.predictions import Predictions
 
 # Formats of the page that are tables with the columns of the source: see ``Predictions.write``.
@@ -25,10 +25,7 @@ TABLES = {"xlsx": ".xlsx", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet", 
 
 def label_project(project: Path, folder: Path, request: Mapping[str, Any], send: SendEvent, trust: bool) -> None:
     """Write the file that was asked for, and say what is in it."""
-
-    def progress(what: str, done: float) -> None:
-        send({"event": "stage", "round": 0, "what": what, "done": round(done, 3)})
-
+    progress = stages_sent(send)
     found, model = predict_project(project, request["thresholds"], trust=trust, progress=progress)
     if request["tasks"]:
         found = found.with_tasks(request["tasks"])

@@ -41,7 +41,6 @@ class Overlap:
     people: Annotated[int, Field(ge=2, le=20)] = 2
 
     def people_for(self, item: str) -> int:
-        """The number of people who should answer an item."""
         return self.people if draw(item) < self.share else 1
 
 
@@ -148,7 +147,6 @@ class Queue:
             return _renewed(connection, self._find(connection, id, person), self.database.clock() + self.seconds)
 
     def release(self, id: str, person: str) -> None:
-        """Release a lease."""
         with self._lock, self.database.writing() as connection:
             lease = self._find(connection, id, person)
             connection.execute(tables.leases.delete().where(tables.leases.c.id == lease.id))
@@ -178,7 +176,6 @@ class Queue:
         return hashlib.blake2b(content, key=self._secret, digest_size=12).hexdigest()
 
     def holders(self, key: Key) -> list[str]:
-        """The people who hold an item."""
         leases = tables.leases.c
         query = sa.select(leases.person).where(
             leases.round == key[0], leases.item == key[1], leases.expires_at > self.database.clock()

@@ -6,7 +6,6 @@ temporary folder.
 
 from __future__ import annotations
 
-import mimetypes
 import re
 import secrets
 import tempfile
@@ -18,9 +17,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.staticfiles import StaticFiles
 from pydantic import Field
 
 from bursar.annotation.projects import Wishes, create_project, money_text
@@ -30,9 +27,8 @@ from bursar.errors import BursarError, ConfigError
 from bursar.web.accounts import same_secret
 from bursar.web.api import CSRF, RequestBody, add_error_handlers
 from bursar.web.http_errors import HTTPError
-from bursar.web.pages import CHARTS, ENVIRONMENT
+from bursar.web.pages import ENVIRONMENT, add_static
 from bursar.web.security import Guard, HostPolicy
-from bursar.web.widgets import STATIC
 
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}")
 KINDS = {"classification": "one label per item", "tagging": "spans of words", "regression": "a number"}
@@ -54,7 +50,6 @@ class StartState(Observer):
         self._creating = threading.Lock()
 
     def close(self) -> None:
-        """Remove the uploaded file."""
         self._place.cleanup()
 
     def place_for(self, name: str) -> Path:
@@ -70,7 +65,6 @@ class StartState(Observer):
         return key
 
     def upload(self, key: str) -> Upload:
-        """The file that was handed over last."""
         if key not in self._uploads:
             raise HTTPError(404, "no_table", "this file is no longer here", fix="choose the file again")
         return self._uploads[key]
@@ -97,15 +91,6 @@ class StartState(Observer):
         return self.created
 
 
-class TaskIn(RequestBody):
-    """A task to annotate."""
-
-    name: Short
-    kind: Annotated[str, Field(max_length=40)] = "classification"
-    labels: Annotated[str, Field(max_length=20_000)] = ""
-    column: Short | None = None
-
-
 class LookRequest(RequestBody):
     """The columns that are chosen."""
 
@@ -117,16 +102,14 @@ class LookRequest(RequestBody):
 class CostRequest(LookRequest):
     """The tasks and what an hour of annotation costs."""
 
-    tasks: Annotated[list[TaskIn], Field(min_length=1, max_length=50)]
+    tasks: Annotated[list[WishedTask], Field(min_length=1, max_length=50)]
     hourly: Amount = 20.0
     currency: Annotated[str, Field(max_length=8)] = "€"
 
     def choice(self) -> Choice:
-        """The columns and tasks."""
-        return Choice(self.text, self.id, tuple(WishedTask(**task.model_dump()) for task in self.tasks))
+        return Choice(self.text, self.id, tuple(self.tasks))
 
     def wishes(self) -> Wishes:
-        """The options of the project."""
         return Wishes("project", 0.0, hourly=self.hourly, currency=self.currency)
 
 
@@ -218,10 +201,7 @@ def make_start_app(start: StartState, host_policy: HostPolicy) -> Guard:
     app.state.start = start
     add_error_handlers(app, lambda request, error: RedirectResponse("/", 303) if _is_page(request, error) else None)
     app.include_router(router)
-    mimetypes.add_type("text/javascript", ".js")
-    app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    add_static(app)
     return Guard(app, host_policy)
 
 

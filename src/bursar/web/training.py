@@ -35,11 +35,10 @@ class Trainer:
         on_event: EventCallback,
         on_end: Callable[[], None],
         pauses: Sequence[float] = PAUSES,
-        storage_pause: float = STORAGE_PAUSE,
     ) -> None:
         self._command, self._ready = list(command), ready
         self._on_event, self._on_end = on_event, on_end  # the process has ended, successfully or not
-        self._pauses, self._storage_pause = pauses, storage_pause
+        self._pauses = pauses
         self._woken = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,13 +49,11 @@ class Trainer:
 
     @property
     def phase(self) -> Literal["idle", "training", "failed"]:
-        """What the trainer is doing."""
         if self.failure is not None:
             return "failed"
         return "training" if self._process is not None else "idle"
 
     def start(self) -> None:
-        """Start the background thread."""
         self._thread = threading.Thread(target=self._watch, name="training", daemon=True)
         self._thread.start()
         self.wake()
@@ -81,7 +78,6 @@ class Trainer:
             yield
 
     def stop(self) -> None:
-        """Stop the process and the thread."""
         self._stopped.set()
         self._woken.set()
         if (process := self._process) is not None:
@@ -106,7 +102,7 @@ class Trainer:
     def _wait(self, fault: object) -> None:
         """Try again later, until the storage works."""
         STORAGE_LOG.error("training is waiting for storage: %s", fault)
-        self._stopped.wait(self._storage_pause)
+        self._stopped.wait(STORAGE_PAUSE)
         self._woken.set()
 
     def _begin(self) -> WorkerProcess | None:

@@ -77,7 +77,6 @@ class SyncState:
             ) from None
 
     def save(self, folder: Path) -> None:
-        """Write the file atomically."""
         with replacing(folder / FILE) as file:
             json.dump({"version": VERSION} | asdict(self), file, ensure_ascii=False, indent=1)
 
@@ -106,7 +105,6 @@ class Pulled:
 
     @property
     def anything(self) -> bool:
-        """Whether there was anything new."""
         return any((self.answered, self.beside, self.corrected, self.skipped, self.deleted, self.problems))
 
 

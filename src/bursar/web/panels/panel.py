@@ -29,7 +29,6 @@ class RunView:
 
     @property
     def by_item(self) -> bool:
-        """Whether the budget counts items instead of money."""
         return self.result.config.budget.counts == "items"
 
 
