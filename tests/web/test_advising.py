@@ -133,7 +133,7 @@ def test_closing_ends_the_child_and_keeps_nothing_of_it(advising, tmp_path):
     until(lambda: asking._process is not None)
     child = asking._process
     asking.close()
-    until(lambda: not child.running)
+    until(lambda: child._process.poll() is not None)
     assert not (tmp_path / ADVICE_FILE).exists()
 
 

@@ -297,7 +297,7 @@ def test_no_page_has_markup_that_the_policy_forbids():
 
 
 def test_no_script_of_ours_makes_markup_of_text():
-    from bursar.web.widgets import STATIC
+    from bursar.web.pages import STATIC
 
     scripts = sorted(STATIC.rglob("*.js"))
     assert len(scripts) > 4

@@ -95,10 +95,6 @@ class WorkerProcess:
         self._tail: deque[str] = deque(maxlen=TAIL)
         self.code = 1
 
-    @property
-    def running(self) -> bool:
-        return self._process.poll() is None
-
     def kill(self) -> None:
         self._process.kill()
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.campaign import Campaign
 from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.round_planner import Offer, ScoredItems
-from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing, replacing_bytes
 from bursar.learners import Learner
@@ -41,13 +41,12 @@ class Left:
     items: Suggestions = field(default_factory=dict)
 
 
-def leave(
-    folder: Path, corpus: Corpus, offer: Offer, asked: tuple[ItemRequest, ...], learner: Learner, model: str
-) -> None:
+def leave(folder: Path, campaign: Campaign, offer: Offer, learner: Learner) -> None:
     """Store the model's suggestions for the new and the open items of a round, and its scores of the pool."""
     folder.mkdir(parents=True, exist_ok=True)
+    corpus, model = campaign.corpus, str(campaign.models.newest)
     chosen = offer.items[offer.chosen.items]
-    still = corpus.positions([want.id for want in asked if want.purpose not in MEASURING])
+    still = corpus.positions([want.id for want in campaign.state.open() if want.purpose not in MEASURING])
     if offer.measure is not None:
         _write_pool(folder / _pool(offer.round), offer.items, offer.scored)
     items = suggestions_for(learner, corpus.take(np.unique(np.concatenate([chosen, still]))))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from bursar.annotation.projects import Draft, FullCost, Wishes, draft_project, full_cost, listed_task
+from bursar.annotation.projects import listed_task
 from bursar.corpus import Corpus, read
 from bursar.corpus.formats.table_files import Table
 from bursar.corpus.formats.tables import find_roles, read_table, table_format
@@ -110,13 +110,6 @@ class Upload:
                 raise _without_folder(wrong, self.path.parent) from None
             self._corpora = {choice: corpus}
         return self._corpora[choice]
-
-    def cost(self, choice: Choice, wishes: Wishes) -> FullCost:
-        return full_cost(self.corpus(choice), wishes)
-
-    def draft(self, choice: Choice, wishes: Wishes) -> Draft:
-        """The project, checked and not yet created."""
-        return draft_project(self.corpus(choice), wishes)
 
 
 def shortened(cell: Any) -> str:

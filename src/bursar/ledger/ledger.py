@@ -19,8 +19,7 @@ from bursar.ledger.decisions import Decision, SkipUndone
 from bursar.ledger.log import SKIP, SUBMISSION, head_of, next_numbers, record, record_decision, running_number
 from bursar.ledger.losses import HeadFile, check_for_loss, note_head
 from bursar.ledger.migrations import migrate
-from bursar.ledger.ownership import Ownership
-from bursar.ledger.places import Store, check_server, holds_ledger, open_store
+from bursar.ledger.places import Ownership, Store, check_server, holds_ledger, open_store
 from bursar.ledger.records import (
     OVERLAP,
     Annotation,

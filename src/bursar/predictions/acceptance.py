@@ -26,19 +26,19 @@ NEEDED_FOR = (0.05, 0.1)  # held-out items are enough if 5 % of errors cannot be
 LADDER = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)  # thresholds that are shown side by side
 
 
-def error_interval(wrong: int, items: int, level: float = LEVEL) -> tuple[float, float]:
+def error_interval(wrong: int, items: int) -> tuple[float, float]:
     """The exact interval of a share, by Clopper and Pearson."""
     from scipy.special import betaincinv
 
-    rest = (1 - level) / 2
+    rest = (1 - LEVEL) / 2
     low = float(betaincinv(wrong, items - wrong + 1, rest)) if wrong else 0.0
     high = float(betaincinv(wrong + 1, items - wrong, 1 - rest)) if wrong < items else 1.0
     return low, high
 
 
-def items_needed(share: float = NEEDED_FOR[0], most: float = NEEDED_FOR[1]) -> int:
-    """How many held-out items tell this share of errors from a larger one: the interval's upper end is below it."""
-    items = 1
+def items_needed() -> int:
+    """How many held-out items tell 5 % of errors from 10 %: the interval's upper end is below it."""
+    (share, most), items = NEEDED_FOR, 1
     while error_interval(math.ceil(share * items), items)[1] >= most:
         items += 1
     return items

@@ -23,13 +23,9 @@ from bursar.tasks import Task
 
 HEADS = "heads.safetensors"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+ENCODERS = (BertEncoder, HuggingFaceEncoder)  # those that exist in this layout
 KEPT = ("embeddings.", "encoder.", "pooler.")  # of a BERT's weights; others are heads that were pretrained
 ENCODER = "encoder."  # what the encoder's weights start with in a model
-
-
-def has_layout(learner: NeuralLearner) -> bool:
-    """Whether the encoder of a learner exists in Hugging Face's layout."""
-    return isinstance(learner.encoder, BertEncoder | HuggingFaceEncoder)
 
 
 def place_of(folder: Path, number: int, models: int) -> Path:

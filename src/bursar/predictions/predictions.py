@@ -14,7 +14,7 @@ from bursar.corpus import FORMATS, Corpus, Labels, write
 from bursar.corpus.formats.table_files import suffix_of
 from bursar.corpus.formats.table_writers import WRITERS, write_table
 from bursar.corpus.formats.write_checks import UnknownTaskError, suggest_task_names
-from bursar.errors import ConfigError, DataError
+from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, in_codes_of, no_progress
 from bursar.predictions.acceptance import Acceptance, HeldOut, Thresholds, ladder, thresholds_by_task
@@ -174,13 +174,13 @@ class Predictions:
         found, path = self if threshold is None else self.above(threshold), Path(path)
         check_target(path, format)
         if format is not None:
-            _write_corpus(found.corpus, path, FORMATS[format].name, options)
+            write_corpus(found.corpus, path, FORMATS[format].name, options)
         else:
             kind = suffix_of(path)
             write_table(table_of(found, json_values=kind not in FLAT), path, kind)
 
 
-def _write_corpus(corpus: Corpus, path: Path, format: str, options: Mapping[str, Any]) -> None:
+def write_corpus(corpus: Corpus, path: Path, format: str, options: Mapping[str, Any]) -> None:
     """Write in a format. One that names its tasks itself gets each where only one of them fits."""
     try:
         write(corpus, path, format, **options)
@@ -191,7 +191,7 @@ def _write_corpus(corpus: Corpus, path: Path, format: str, options: Mapping[str,
         write(corpus.with_renamed_tasks(names), path, format, **options)
     except UnknownTaskError as error:
         fix = f"choose some of the tasks {', '.join(corpus.schema)}, or another format"
-        raise DataError(error.message, fix=fix) from None
+        raise UnknownTaskError(error.message, error.places, fix) from None
 
 
 def check_target(path: Path, format: str | None) -> None:

@@ -118,7 +118,7 @@ def _write_learner(learner: Learner, folder: Path) -> dict[str, Any]:
     if neural is not None and isinstance(learner, neural.NeuralLearner):
         from bursar.predictions import huggingface
 
-        if huggingface.has_layout(learner):
+        if isinstance(learner.encoder, huggingface.ENCODERS):
             return {"layout": HUGGINGFACE, "model": huggingface.write_neural(learner, folder)}
     learner.save(folder / OWN)
     return {"layout": OWN}

@@ -54,19 +54,19 @@ def advice_view(found: SplitAdvice, about: Mapping[str, str]) -> dict[str, Any]:
 def _shares(split: Split) -> list[dict[str, Any]]:
     """Shares of the budget: first items labelled for all tasks at once, then labels for single tasks."""
     problem = split.problem
-    shares: list[tuple[str | None, int, str]] = []
+
+    def share(task: str | None, units: int, note: str) -> dict[str, Any]:
+        part = units / max(1, split.cost)
+        return {"task": task, "money": _money(problem, units), "share": part, "note": f"{percent(part)}, {note}"}
+
+    shares = []
     if split.together and problem.joint is not None:
         items = f"{counted(split.together, 'item')} at {_money(problem, problem.joint)} each"
-        shares.append((None, split.together * problem.joint, items))
+        shares.append(share(None, split.together * problem.joint, items))
     alone = ", for it alone" if split.together else ""
     for task, labels, units in zip(split.tasks, split.counts, split.spent, strict=True):
-        shares.append((task, units, f"{counted(labels - split.together, 'label')}{alone}"))
-    found: list[dict[str, Any]] = []
-    for name, units, note in shares:
-        share = units / max(1, split.cost)
-        words = f"{percent(share)}, {note}"
-        found.append({"task": name, "money": _money(problem, units), "share": share, "note": words})
-    return found
+        shares.append(share(task, units, f"{counted(labels - split.together, 'label')}{alone}"))
+    return shares
 
 
 def _money(problem: SplitProblem, units: int) -> str:

@@ -16,15 +16,17 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
-from bursar.corpus import FORMATS, Corpus, read, write
+from bursar.corpus import FORMATS, Corpus, read
 from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
 from bursar.errors import BursarError, ConfigError, DataError
 from bursar.ledger import Answer
+from bursar.predictions.predictions import write_corpus
 from bursar.web.accounts import Caller
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, RequestBody, to_http_error
 from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
 from bursar.web.jobs import Labelling, LabellingOptions
+from bursar.web.predict_worker import zip_files
 from bursar.web.security import MAX_IMPORT_BYTES
 
 router = APIRouter(prefix="/api", tags=["files"], responses=ERROR_RESPONSES)
@@ -78,31 +80,15 @@ def _export_file(corpus: Corpus, format: str, lose: list[str], folder: Path, ste
     """Write a corpus to one file, or to a ZIP if the format writes several."""
     target = folder / "files" / f"{stem}.{format}"
     target.parent.mkdir()
-    try:
-        _write(corpus, target, format, lose)
-    except UnknownTaskError as error:  # the format names its tasks itself: rename where the choice is unambiguous
-        names = suggest_task_names(corpus.schema, error.places)
-        if not names:
-            raise HTTPError(400, "bad_data", error.message, fix="export fewer tasks, with `tasks`") from None
-        _write(corpus.with_renamed_tasks(names), target, format, lose)
-    written = sorted(path for path in target.parent.rglob("*") if path.is_file())
-    if written == [target]:
-        return target
-    packed = folder / f"{stem}.{format}.zip"
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in written:
-            archive.write(path, path.relative_to(target.parent))
-    return packed
-
-
-def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
     may_lose = "lose" in signature(FORMATS[format].write).parameters  # other formats never drop anything
     try:
-        write(corpus, target, format, **({"lose": lose} if lose and may_lose else {}))
-    except UnknownTaskError:
-        raise
+        write_corpus(corpus, target, format, {"lose": lose} if lose and may_lose else {})
+    except UnknownTaskError as error:
+        raise HTTPError(400, "bad_data", error.message, fix="export fewer tasks, with `tasks`") from None
     except DataError as error:  # its item is in the message, and is not a missing item
         raise HTTPError(400, "bad_data", error.message, fix=error.fix) from None
+    whole = [path for path in target.parent.rglob("*") if path.is_file()] == [target]
+    return target if whole else zip_files(target.parent, folder / f"{stem}.{format}.zip")
 
 
 def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:

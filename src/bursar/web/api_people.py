@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from bursar.web.accounts import MAX_AGE, MAX_PASSWORD, MIN_PASSWORD, Person, Role, Token, folded
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, LeadDep, RequestBody
 from bursar.web.http_errors import HTTPError
-from bursar.web.widgets import widget_path
+from bursar.web.pages import widget_path
 
 router = APIRouter(prefix="/api", tags=["people"], responses=ERROR_RESPONSES)
 NAME = Path(min_length=1, max_length=64)

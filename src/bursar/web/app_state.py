@@ -65,7 +65,7 @@ class AppState:
             raise
         self.hub = Hub(lambda: asdict(self.state()))
         command = training_command(folder, trust, engine=engine)
-        self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._on_training_end)
+        self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._refresh)
         self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
         self.labelled_data = LabelledData(
@@ -111,7 +111,7 @@ class AppState:
             self.hub.publish(event, data)
         self.hub.changed()
 
-    def _on_training_end(self) -> None:
+    def _refresh(self) -> None:
         self.session.refresh()
         self.hub.clear_progress()
 

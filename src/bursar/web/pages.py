@@ -1,9 +1,13 @@
-"""The HTML pages: server-rendered frames filled by scripts. Item texts are never inserted as markup."""
+"""The HTML pages: server-rendered frames filled by scripts. Item texts are never inserted as markup.
+
+A task kind has a widget on the annotation page: a JavaScript file that is found by its name.
+"""
 
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,16 +22,18 @@ from fastapi.staticfiles import StaticFiles
 from bursar.corpus import FORMATS
 from bursar.errors import StorageError
 from bursar.report import render
+from bursar.tasks import Task
 from bursar.web.accounts import MAX_PASSWORD, MIN_PASSWORD, Caller
 from bursar.web.api import AppStateDep, find_caller
 from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
 from bursar.web.panels import sorted_panels
 from bursar.web.security import REPORT_CONTENT_POLICY
-from bursar.web.widgets import STATIC, widget_file
 
 router = APIRouter(include_in_schema=False)
 
+STATIC = Path(__file__).parent / "static"
+FALLBACK = "other"  # the widget where labels are typed as JSON
 CHARTS = Path(str(files("bursar.report"))) / "static"  # what reports draw their charts with
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(str(files("bursar.web"))) / "templates"),
@@ -83,6 +89,25 @@ def login(request: Request, app_state: AppStateDep) -> Response:
     if find_caller(request, app_state) is not None:
         return _redirect("/")
     return page("login", app_state, None)
+
+
+def widget_path(task: Task) -> str:
+    """The path of the widget on the server: ours, one beside the Python file of the kind, or the fallback."""
+    if _beside(task).is_file():
+        return f"/static/widgets/{task.widget}.js"
+    known = (STATIC / "annotate" / f"{task.widget}.js").is_file()
+    return f"/static/annotate/{task.widget if known else FALLBACK}.js"
+
+
+def widget_file(name: str, tasks: Mapping[str, Task]) -> Path | None:
+    """The file of a widget that came with the Python file of a kind."""
+    beside = (_beside(task) for task in tasks.values() if task.widget == name)
+    return next((file for file in beside if file.is_file()), None)
+
+
+def _beside(task: Task) -> Path:
+    module = sys.modules[type(task).__module__]
+    return Path(str(module.__file__)).with_name(f"{task.widget}.js")
 
 
 @router.get("/static/widgets/{name}.js")

@@ -53,13 +53,15 @@ def write_one_file(found: Predictions, folder: Path, request: Mapping[str, Any])
     path = folder / name
     found.write(path, format, **({"lose": request["lose"]} if request["lose"] else {}))
     if path.is_file():
-        named = folder / f"{name}.{format}"
-        path.rename(named)
-        return named
-    packed = folder / f"{name}.{format}.zip"
+        return path.rename(folder / f"{name}.{format}")
+    return zip_files(path, folder / f"{name}.{format}.zip")
+
+
+def zip_files(folder: Path, packed: Path) -> Path:
+    """Pack all files of a folder."""
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(file for file in path.rglob("*") if file.is_file()):
-            archive.write(file, file.relative_to(path))
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            archive.write(file, file.relative_to(folder))
     return packed
 
 

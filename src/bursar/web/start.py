@@ -20,7 +20,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field
 
-from bursar.annotation.projects import Wishes, create_project, money_text
+from bursar.annotation.projects import Wishes, create_project, draft_project, full_cost, money_text
 from bursar.annotation.uploads import Choice, Upload, WishedTask
 from bursar.campaign.participants import Observer
 from bursar.errors import BursarError, ConfigError
@@ -40,8 +40,9 @@ Amount = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
 class StartState(Observer):
     """The uploaded file, and the project that was created from it. ``on_created`` is called once it is there."""
 
-    def __init__(self, folder: Path, on_created: Callable[[], None] = lambda: None) -> None:
-        self.folder, self.on_created = folder, on_created
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.on_created: Callable[[], None] = lambda: None
         self.csrf = secrets.token_urlsafe(24)
         self.created: Path | None = None
         self.progress = ""
@@ -83,7 +84,7 @@ class StartState(Observer):
         try:
             if self.created is not None:
                 raise HTTPError(409, "created", "the project was created already", fix="reload the page")
-            draft = self.upload(asked.table).draft(asked.choice(), asked.wishes())
+            draft = draft_project(self.upload(asked.table).corpus(asked.choice()), asked.wishes())
             create_project(self.folder / asked.name, draft, watcher=self)
             self.created = self.folder / asked.name
         finally:
@@ -176,7 +177,7 @@ def _look(start: StartState, key: str, text: str | None, id: str | None) -> dict
 @router.post("/api/cost")
 def cost(start: StartDep, asked: CostRequest) -> dict[str, Any]:
     """What labelling everything would cost."""
-    found = start.upload(asked.table).cost(asked.choice(), asked.wishes())
+    found = full_cost(start.upload(asked.table).corpus(asked.choice()), asked.wishes())
     shown = money_text(asked.currency, found.total)
     return {"items": found.items, "total": found.total, "price": found.price, "shown": shown}
 
