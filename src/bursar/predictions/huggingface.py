@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bursar.errors import LearnerError
 from bursar.learners.encoders import BUNDLED
-from bursar.learners.encoders.bert import BertEncoder
+from bursar.learners.encoders.bert import BertEncoder, parameter_names
 from bursar.learners.encoders.encoder import Encoder
 from bursar.learners.encoders.huggingface import HuggingFaceEncoder
 from bursar.learners.neural import NeuralLearner, prepared_encoder
@@ -117,26 +117,9 @@ def _layer(name: str) -> int:
 
 def _their_names(encoder: BertEncoder) -> dict[str, Tensor]:
     """The encoder's weights under Hugging Face's names; the inverse of how they are loaded."""
-    ours = encoder.state_dict()
-    theirs = {
-        "embeddings.word_embeddings.weight": ours["word_embedding.weight"],
-        "embeddings.position_embeddings.weight": ours["place_embedding.weight"],
-        "embeddings.token_type_embeddings.weight": ours["type_embedding.weight"],
-        "embeddings.LayerNorm.weight": ours["embedding_norm.weight"],
-        "embeddings.LayerNorm.bias": ours["embedding_norm.bias"],
+    weights = encoder.state_dict()
+    return {
+        name: value
+        for ours, theirs in parameter_names(encoder.depth)
+        for name, value in zip(theirs, weights[ours].chunk(len(theirs)), strict=True)
     }
-    parts = {
-        "attended": "attention.output.dense",
-        "attention_norm": "attention.output.LayerNorm",
-        "inner": "intermediate.dense",
-        "outer": "output.dense",
-        "output_norm": "output.LayerNorm",
-    }
-    for number in range(encoder.depth):
-        mine, start = f"layers.{number}", f"encoder.layer.{number}"
-        for kind in ("weight", "bias"):
-            projections = ours[f"{mine}.query_key_value.{kind}"].chunk(3)
-            for name, value in zip(("query", "key", "value"), projections, strict=True):
-                theirs[f"{start}.attention.self.{name}.{kind}"] = value
-            theirs |= {f"{start}.{name}.{kind}": ours[f"{mine}.{part}.{kind}"] for part, name in parts.items()}
-    return theirs
