@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 from bursar.ledger import Annotation, Submission
+from bursar.ledger.ledger import current_labels
 from bursar.ledger.records import ROLES, dump
-from bursar.ledger.views import current_labels
 from tests.decisions import Note
 
 

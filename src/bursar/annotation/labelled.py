@@ -29,7 +29,7 @@ from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Answer, Ledger
-from bursar.ledger.views import current_labels
+from bursar.ledger.ledger import current_labels
 from bursar.predictions import HeldOut, ModelDescription, Predictions, export_model, held_out
 from bursar.predictions.acceptance import Thresholds, thresholds_by_task
 from bursar.predictions.predictions import GIVEN

@@ -210,12 +210,6 @@ class PredictionsRequest(RequestBody):
     lose: list[str] = Field(default=[], max_length=4, description=f"What the format may drop: {', '.join(LOSSES)}.")
 
 
-class NewestPredictions(BaseModel):
-    """The latest request for labelled data, if any."""
-
-    predictions: Labelling | None = None
-
-
 @router.post("/predictions", status_code=202, summary="Label every item")
 def ask_predictions(app_state: AppStateDep, me: LeadDep, sent: PredictionsRequest) -> Labelling:
     """Start writing a file of all items: labels by people, then those that came with the data, then the newest model's.
@@ -233,9 +227,9 @@ def ask_predictions(app_state: AppStateDep, me: LeadDep, sent: PredictionsReques
 
 
 @router.get("/predictions", summary="The latest labelled data")
-def newest_predictions(app_state: AppStateDep, me: LeadDep) -> NewestPredictions:
+def newest_predictions(app_state: AppStateDep, me: LeadDep) -> dict[str, Labelling | None]:
     """Its progress, or its file and the errors to expect."""
-    return NewestPredictions(predictions=app_state.labelled_data.newest)
+    return {"predictions": app_state.labelled_data.newest}
 
 
 @router.get("/predictions/{job}", summary="One request for labelled data")

@@ -15,10 +15,10 @@ from bursar.ledger.records import ADJUDICATION
 from bursar.web.agreement import Agreement, agreement_by_task, alike
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, Key, LeadDep, ReceiptOut, RequestBody, receipt_out
 from bursar.web.api_work import CorrectionRequest
-from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.events import event_stream
 from bursar.web.http_errors import HTTPError
 from bursar.web.jobs import Advice, Preview
+from bursar.web.panels import dashboard as dashboard_of
 from bursar.web.queue import Overlap
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
@@ -56,12 +56,6 @@ class AdviceRequest(RequestBody):
     amount: float = Field(gt=0, le=1_000_000_000, allow_inf_nan=False, description="In the currency of the prices.")
 
 
-class NewestAdvice(BaseModel):
-    """The latest advice on a budget split, if any."""
-
-    advice: Advice | None = None
-
-
 @router.post("/advice", tags=["watching"], status_code=202, summary="Ask for advice on splitting the budget")
 def ask_advice(app_state: AppStateDep, me: LeadDep, sent: AdviceRequest) -> Advice:
     """Start working out how to split the budget between tasks. Progress comes as `advice` events. One at a time."""
@@ -69,9 +63,9 @@ def ask_advice(app_state: AppStateDep, me: LeadDep, sent: AdviceRequest) -> Advi
 
 
 @router.get("/advice", tags=["watching"], summary="The latest budget split advice")
-def advice(app_state: AppStateDep, me: LeadDep) -> NewestAdvice:
+def advice(app_state: AppStateDep, me: LeadDep) -> dict[str, Advice | None]:
     """Its progress or result, and the campaign state when it was requested."""
-    return NewestAdvice(advice=app_state.advising.newest)
+    return {"advice": app_state.advising.newest}
 
 
 # -- deciding --------------------------------------------------------------------------------------------------------

@@ -167,16 +167,10 @@ class TokenMade(Token):
     token: str
 
 
-class Tokens(BaseModel):
-    """Your tokens."""
-
-    tokens: list[Token]
-
-
 @router.get("/tokens", summary="List your tokens")
-def tokens(app_state: AppStateDep, me: CallerDep) -> Tokens:
+def tokens(app_state: AppStateDep, me: CallerDep) -> dict[str, list[Token]]:
     """Your API tokens, without their secrets."""
-    return Tokens(tokens=app_state.accounts.tokens(me))
+    return {"tokens": app_state.accounts.tokens(me)}
 
 
 @router.post("/tokens", status_code=201, summary="Create a token")

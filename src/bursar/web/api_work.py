@@ -189,12 +189,6 @@ class MyAnswer(BaseModel):
     text: str | None = Field(description="The beginning of the item's text.")
 
 
-class MyAnswers(BaseModel):
-    """Your answers, newest first."""
-
-    answers: list[MyAnswer]
-
-
 @router.post("/answers", summary="Send an answer")
 def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> ReceiptOut:
     """Labels for all requested tasks. The answer is on disk when the response is sent.
@@ -225,7 +219,9 @@ def skip(app_state: AppStateDep, me: CallerDep, sent: SkipRequest) -> dict[str, 
 
 
 @router.get("/mine", summary="Your answers")
-def mine(app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> MyAnswers:
+def mine(
+    app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+) -> dict[str, list[MyAnswer]]:
     """Newest first; a corrected answer appears with its correction."""
     found = []
     for answer in app_state.assignments.index.newest(me.name, limit):
@@ -233,7 +229,7 @@ def mine(app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1
         text = text[:BEGINNING] + "…" if text is not None and len(text) > BEGINNING else text
         about: Any = {"item": answer.item, "at": answer.created_at, "round": answer.round, "key": answer.key}
         found.append(MyAnswer(**about, labels=dict(answer.labels), text=text))
-    return MyAnswers(answers=found)
+    return {"answers": found}
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------

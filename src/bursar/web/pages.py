@@ -222,9 +222,15 @@ def _redirect(place: str) -> RedirectResponse:
     return RedirectResponse(place, 303)
 
 
+def is_page(request: Request) -> bool:
+    """Whether a browser opened an address that may be a page."""
+    accepted = request.headers.get("accept", "")
+    return "text/html" in accepted and not request.url.path.startswith(("/api/", "/static/"))
+
+
 def error_page(request: Request, error: HTTPError) -> HTMLResponse | None:
     """An error as a page for a browser; None for API requests."""
-    if request.url.path.startswith(("/api/", "/static/")) or "text/html" not in request.headers.get("accept", ""):
+    if not is_page(request):
         return None
     app_state: AppState = request.app.state.bursar
     title = "Page not found" if error.status == 404 else "Something went wrong"

@@ -27,7 +27,7 @@ from bursar.errors import BursarError, ConfigError
 from bursar.web.accounts import same_secret
 from bursar.web.api import CSRF, RequestBody, add_error_handlers
 from bursar.web.http_errors import HTTPError
-from bursar.web.pages import ENVIRONMENT, add_static
+from bursar.web.pages import ENVIRONMENT, add_static, is_page
 from bursar.web.security import Guard, HostPolicy
 
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}")
@@ -200,14 +200,12 @@ def make_start_app(start: StartState, host_policy: HostPolicy) -> Guard:
     """The start page as an ASGI application."""
     app = FastAPI(title="Bursar", openapi_url=None, docs_url=None, redoc_url=None)
     app.state.start = start
-    add_error_handlers(app, lambda request, error: RedirectResponse("/", 303) if _is_page(request, error) else None)
+    add_error_handlers(app, _to_start)
     app.include_router(router)
     add_static(app)
     return Guard(app, host_policy)
 
 
-def _is_page(request: Request, error: HTTPError) -> bool:
-    """Whether a browser opened an address of a project, which is not there yet."""
-    path = request.url.path
-    wants_page = "text/html" in request.headers.get("accept", "")
-    return error.status == 404 and wants_page and not path.startswith(("/api/", "/static/"))
+def _to_start(request: Request, error: HTTPError) -> RedirectResponse | None:
+    """From an address of a project, which is not there yet, to the start page."""
+    return RedirectResponse("/", 303) if error.status == 404 and is_page(request) else None
