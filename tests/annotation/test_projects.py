@@ -6,9 +6,9 @@ import pytest
 
 from bursar.annotation.active_settings import plan_loop
 from bursar.annotation.projects import FullCost, money_text, task_of, toml_of, usual_rounds, usual_seed_items
-from bursar.annotation.uploads import shortened
 from bursar.campaign.config import parse_config
 from bursar.errors import ConfigError
+from bursar.web.start import shortened
 
 CAMPAIGN = """\
 name = "spring"

@@ -11,9 +11,9 @@ import pytest
 
 from bursar.errors import LedgerError
 from bursar.ledger import Ledger
-from bursar.ledger.decisions import LossAccepted
 from bursar.ledger.log import Head
 from bursar.ledger.losses import SLOT, HeadFile, accept_loss, audit_entries, file_problems, find_loss
+from bursar.ledger.records import LossAccepted
 from tests.ledger.ledgers import SQLitePlace, bought, corpus
 
 ENTRIES = 30

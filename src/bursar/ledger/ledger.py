@@ -16,10 +16,8 @@ import sqlalchemy as sa
 from bursar.corpus import Corpus, Labels
 from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
-from bursar.ledger.decisions import Decision, SkipUndone
 from bursar.ledger.log import SKIP, SUBMISSION, head_of, next_numbers, record, record_decision, running_number
 from bursar.ledger.losses import HeadFile, check_for_loss, note_head
-from bursar.ledger.migrations import migrate
 from bursar.ledger.places import Ownership, Store, check_server, holds_ledger, open_store
 from bursar.ledger.records import (
     ADJUDICATION,
@@ -28,8 +26,10 @@ from bursar.ledger.records import (
     OVERLAP,
     Annotation,
     Answer,
+    Decision,
     Receipt,
     Skip,
+    SkipUndone,
     SpendingLine,
     Submission,
     Timing,
@@ -39,6 +39,7 @@ from bursar.ledger.records import (
     check_text,
     dump,
 )
+from bursar.ledger.schema import migrate
 from bursar.ragged import Ragged, offsets_of
 
 D = TypeVar("D", bound=Decision)

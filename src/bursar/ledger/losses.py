@@ -20,10 +20,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from bursar.errors import LedgerError, StorageError
-from bursar.ledger.decisions import LossAccepted
 from bursar.ledger.log import Head, audit_log, digest_at, head_of, last_loss, record_decision, relog, running_number
-from bursar.ledger.migrations import migrate, version_of
 from bursar.ledger.places import Store, holds_ledger, is_url, opened, public_url, read_only, read_url
+from bursar.ledger.records import LossAccepted
+from bursar.ledger.schema import migrate, version_of
 
 NAME = "ledger.head"
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync

@@ -10,8 +10,10 @@ import re
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,16 +22,22 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field
 
-from bursar.annotation.projects import Wishes, create_project, draft_project, full_cost, money_text
-from bursar.annotation.uploads import Choice, Upload, WishedTask
+from bursar.annotation.projects import Wishes, create_project, draft_project, full_cost, listed_task, money_text
 from bursar.campaign.participants import Observer
+from bursar.corpus import Corpus, read
+from bursar.corpus.formats.table_files import Table
+from bursar.corpus.formats.tables import find_roles, read_table, table_format
+from bursar.corpus.metadata import shown_cell
 from bursar.errors import BursarError, ConfigError
+from bursar.tasks import Task
 from bursar.web.accounts import same_secret
 from bursar.web.api import CSRF, RequestBody, add_error_handlers
 from bursar.web.http_errors import HTTPError
 from bursar.web.pages import ENVIRONMENT, add_static, is_page
 from bursar.web.security import Guard, HostPolicy
 
+EXAMPLES = 3  # rows that are shown
+LONGEST = 200  # characters of an example
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}")
 KINDS = {"classification": "one label per item", "tagging": "spans of words", "regression": "a number"}
 router = APIRouter()
@@ -37,6 +45,99 @@ Short = Annotated[str, Field(max_length=200)]
 Amount = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
 
 
+# -- the file ----------------------------------------------------------------------------------------------------------
+class WishedTask(RequestBody, frozen=True):
+    """A task as it is typed in: labels are separated by commas, ``column`` holds labels that are known."""
+
+    name: Short
+    kind: Annotated[str, Field(max_length=40)] = "classification"
+    labels: Annotated[str, Field(max_length=20_000)] = ""
+    column: Short | None = None
+
+    def task(self) -> Task:
+        if not self.name.strip():
+            raise ConfigError("a task has no name", fix="name it, as in intent")
+        return listed_task(self.name.strip(), self.kind, [self.labels] if self.labels.strip() else [])
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found out about a file; ``problem`` and ``fix`` say why it cannot become a project yet."""
+
+    items: int
+    notes: tuple[str, ...]
+    columns: Sequence[Mapping[str, Any]]  # their names and first cells
+    text: str | None
+    id: str | None
+    problem: str | None = None
+    fix: str | None = None
+
+
+class Upload:
+    """A file that was handed over. It is read once; its name in messages is that of the file alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._newest: tuple[object, Corpus] | None = None  # the corpus, and what was chosen for it
+
+    @cached_property
+    def table(self) -> Table | None:
+        """Its columns; ``None`` if it is no table, such as plain text."""
+        return None if table_format(self.path) is None else read_table(self.path)
+
+    def look(self, text: str | None = None, id: str | None = None) -> Look:
+        """What was found out, with the columns of the texts and the ids that are chosen, or those that are likely."""
+        table = self.table
+        if table is None:
+            corpus = self.corpus()
+            texts = (corpus[at].text for at in range(len(corpus)))
+            return Look(len(corpus), corpus.notes, [_first_cells("text", texts)], "text", None)
+        columns = [_first_cells(name, cells) for name, cells in table.columns.items()]
+        try:
+            roles, _ = find_roles(table, Path(self.path.name), {"text": text, "id": id}, {})
+        except BursarError as wrong:
+            return Look(len(table), table.notes, columns, None, id, wrong.message, "choose the column of the texts")
+        try:
+            notes = self.corpus(text, id).notes
+        except BursarError as wrong:
+            place = str(wrong).partition(". Fix: ")[0]
+            return Look(len(table), table.notes, columns, roles.text, roles.id, place, wrong.fix)
+        return Look(len(table), notes, columns, roles.text, roles.id)
+
+    def corpus(self, text: str | None = None, id: str | None = None, tasks: tuple[WishedTask, ...] = ()) -> Corpus:
+        """The file as a corpus, with the columns of the texts and the ids and the tasks that are chosen."""
+        if self._newest is None or self._newest[0] != (text, id, tasks):
+            if len({wished.name.strip() for wished in tasks}) < len(tasks):
+                raise ConfigError("two tasks have one name", fix="rename one of them")
+            listed = [wished for wished in tasks if wished.labels.strip() or not wished.column]
+            given: dict[str, Any] = {"tasks": {wished.name.strip(): wished.task() for wished in listed}}
+            if self.table is not None:
+                labels = {wished.name.strip(): wished.column for wished in tasks if wished.column}
+                columns = {"text": text, "id": id, "labels": labels}
+                given |= {role: column for role, column in columns.items() if column}
+            try:
+                self._newest = (text, id, tasks), read(self.path, **given)
+            except BursarError as wrong:
+                raise self.without_folder(wrong) from None
+        return self._newest[1]
+
+    def without_folder(self, wrong: BursarError) -> BursarError:
+        """The same error without the folder that the file was put into, with its line in the message."""
+        message = str(wrong).replace(f"{self.path.parent}/", "")
+        return BursarError(message.removesuffix(f". Fix: {wrong.fix}"), fix=wrong.fix)
+
+
+def _first_cells(column: str, cells: Iterable[Any]) -> dict[str, Any]:
+    return {"name": column, "examples": [shortened(cell) for cell in islice(cells, EXAMPLES)]}
+
+
+def shortened(cell: Any) -> str:
+    """A cell as it is shown among the first rows."""
+    text = shown_cell(cell)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+# -- the project -------------------------------------------------------------------------------------------------------
 class StartState(Observer):
     """The uploaded file, and the project that was created from it. ``on_created`` is called once it is there."""
 
@@ -54,7 +155,7 @@ class StartState(Observer):
         self._place.cleanup()
 
     def place_for(self, name: str) -> Path:
-        """A new folder for a file of this name."""
+        """Where a file of this name is put."""
         return Path(tempfile.mkdtemp(dir=self._place.name)) / name
 
     def keep(self, path: Path) -> str:
@@ -70,6 +171,10 @@ class StartState(Observer):
             raise HTTPError(404, "no_table", "this file is no longer here", fix="choose the file again")
         return self._uploads[key]
 
+    def corpus_for(self, asked: CostRequest) -> Corpus:
+        """The file with the columns and tasks that are chosen."""
+        return self.upload(asked.table).corpus(asked.text, asked.id, asked.tasks)
+
     def stage(self, round: int, what: str, done: float) -> None:
         """Follows the selection of the first items."""
         self.progress = f"Selecting the first items: {100 * done:.0f} %"
@@ -84,7 +189,7 @@ class StartState(Observer):
         try:
             if self.created is not None:
                 raise HTTPError(409, "created", "the project was created already", fix="reload the page")
-            draft = draft_project(self.upload(asked.table).corpus(asked.choice()), asked.wishes())
+            draft = draft_project(self.corpus_for(asked), asked.wishes())
             create_project(self.folder / asked.name, draft, watcher=self)
             self.created = self.folder / asked.name
         finally:
@@ -92,6 +197,7 @@ class StartState(Observer):
         return self.created
 
 
+# -- requests ----------------------------------------------------------------------------------------------------------
 class LookRequest(RequestBody):
     """The columns that are chosen."""
 
@@ -103,12 +209,9 @@ class LookRequest(RequestBody):
 class CostRequest(LookRequest):
     """The tasks and what an hour of annotation costs."""
 
-    tasks: Annotated[list[WishedTask], Field(min_length=1, max_length=50)]
+    tasks: Annotated[tuple[WishedTask, ...], Field(min_length=1, max_length=50)]
     hourly: Amount = 20.0
     currency: Annotated[str, Field(max_length=8)] = "€"
-
-    def choice(self) -> Choice:
-        return Choice(self.text, self.id, tuple(self.tasks))
 
     def wishes(self) -> Wishes:
         return Wishes("project", 0.0, hourly=self.hourly, currency=self.currency)
@@ -166,18 +269,15 @@ def look(start: StartDep, asked: LookRequest) -> dict[str, Any]:
 def _look(start: StartState, key: str, text: str | None, id: str | None) -> dict[str, Any]:
     upload = start.upload(key)
     try:
-        found = asdict(upload.look(text, id))
+        return asdict(upload.look(text, id)) | {"table": key}
     except BursarError as wrong:
-        message = str(wrong).replace(f"{upload.path.parent}/", "").removesuffix(f". Fix: {wrong.fix}")
-        raise HTTPError(400, "bad_file", message, fix=wrong.fix) from None
-    columns = [{"name": name, "examples": examples} for name, examples in found["columns"].items()]
-    return found | {"table": key, "columns": columns}
+        raise HTTPError(400, "bad_file", upload.without_folder(wrong).message, fix=wrong.fix) from None
 
 
 @router.post("/api/cost")
 def cost(start: StartDep, asked: CostRequest) -> dict[str, Any]:
     """What labelling everything would cost."""
-    found = full_cost(start.upload(asked.table).corpus(asked.choice()), asked.wishes())
+    found = full_cost(start.corpus_for(asked), asked.wishes())
     shown = money_text(asked.currency, found.total)
     return {"items": found.items, "total": found.total, "price": found.price, "shown": shown}
 
