@@ -11,7 +11,7 @@ import pytest
 from bursar.annotation.session import SessionState
 from bursar.report.run_charts import spending_chart, spending_totals
 from bursar.report.wording import THIN
-from bursar.web.dashboard_now import answered_clause, lead, train
+from bursar.web.dashboard import answered_clause, lead, train
 from bursar.web.panels import dashboard
 from tests.report.results import make_reliability, make_result
 

@@ -75,8 +75,8 @@ def held_out(
 ) -> dict[str, HeldOut]:
     """Compare a learner's labels with those of items that it was not trained on, by task."""
     items = in_codes_of(learner.tasks, items)
-    sure = {name: [np.zeros(0)] for name in learner.tasks}
-    right = {name: [np.zeros(0, dtype=bool)] for name in learner.tasks}
+    sure: dict[str, list[FloatArray]] = {name: [np.zeros(0)] for name in learner.tasks}
+    right: dict[str, list[BoolArray]] = {name: [np.zeros(0, dtype=bool)] for name in learner.tasks}
     for part, beliefs in learner.predict_in_chunks(items, progress=progress):
         for name, task in learner.tasks.items():
             if name not in items.schema:

@@ -148,7 +148,8 @@ class Predictions:
 
     def _own(self, task: str) -> FloatArray:
         """How sure the model is of its labels, without those of others."""
-        return self.sure[task][~np.isnan(self.sure[task])]
+        own: FloatArray = self.sure[task][~np.isnan(self.sure[task])]
+        return own
 
     # -- tables and files ----------------------------------------------------------------------------------------------
     def to_frame(self) -> Any:
@@ -216,7 +217,7 @@ def _with_tasks_of(learner: Learner, items: Corpus) -> Corpus:
 def _predicted(learner: Learner, items: Corpus, progress: Progress) -> tuple[dict[str, Ragged], dict[str, FloatArray]]:
     """The label rows and the confidence of every item, by task."""
     rows = {name: [Labels.none(0, task).rows] for name, task in learner.tasks.items()}
-    sure = {name: [np.zeros(0)] for name in learner.tasks}
+    sure: dict[str, list[FloatArray]] = {name: [np.zeros(0)] for name in learner.tasks}
     for _, beliefs in learner.predict_in_chunks(items, progress=progress):
         for name, task in learner.tasks.items():
             rows[name].append(task.decode(beliefs[name]))

@@ -45,7 +45,7 @@ def label_project(project: Path, folder: Path, request: Mapping[str, Any], send:
 
 def write_one_file(found: Predictions, folder: Path, request: Mapping[str, Any]) -> Path:
     """Write predictions to one file, or to a ZIP if the format writes several."""
-    format, name = request["format"], request["name"]
+    format, name = str(request["format"]), str(request["name"])
     if format in TABLES:
         path = folder / f"{name}{TABLES[format]}"
         found.write(path)

@@ -9,7 +9,7 @@ from bursar.campaign.results import RunResult
 from bursar.report.charts import thing_look
 from bursar.report.summary import summarise
 from bursar.report.wording import Money
-from bursar.web.dashboard_now import headline, lead, tiles, train
+from bursar.web.dashboard import headline, lead, tiles, train
 from bursar.web.panels.panel import PANELS, Panel, RunView, Section, panel, table_section
 
 __all__ = ["PANELS", "Panel", "RunView", "Section", "dashboard", "panel", "sorted_panels", "table_section"]
