@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,25 +35,13 @@ class HubEvent:
         return ServerSentEvent(json.dumps(self.data, separators=(",", ":")), event=self.name, sep="\n")
 
 
-class EventReader:
-    """One listener and its buffer."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[HubEvent] = deque(maxlen=BUFFER)
-        self.woken = asyncio.Event()
-
-    def send(self, event: HubEvent) -> None:
-        self.waiting.append(event)
-        self.woken.set()
-
-
 class Hub:
     """Sends events to all readers. ``state`` returns the current campaign state."""
 
     def __init__(self, state: Callable[[], Mapping[str, Any]]) -> None:
         self._state = state
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._readers: set[EventReader] = set()
+        self._readers: set[asyncio.Queue[HubEvent | None]] = set()  # None is the end
         self._changed = asyncio.Event()
         self._closed = False
         self._stage: HubEvent | None = None  # the progress of training, sent to new readers after the state
@@ -91,34 +78,29 @@ class Hub:
     def close(self) -> None:
         """End all streams, so that the server can shut down."""
         self._closed = True
-        self._call_in_loop(self._wake_readers)
+        self._call_in_loop(self._changed.set)
+        self._call_in_loop(self._broadcast, None)
 
     async def listen(self) -> AsyncIterator[HubEvent]:
         """The events for one reader, starting with the current state."""
         if len(self._readers) >= MOST_READERS:
             raise HTTPError(429, "too_many_readers", "too many open pages", retry_after=30)
-        reader = EventReader()
+        reader: asyncio.Queue[HubEvent | None] = asyncio.Queue(BUFFER)
         self._readers.add(reader)
         try:
             yield HubEvent("state", await asyncio.to_thread(self._state))
             if self._stage is not None:
                 yield self._stage
-            while not self._closed:
-                while reader.waiting:
-                    yield reader.waiting.popleft()
-                reader.woken.clear()
-                await reader.woken.wait()
+            while not (self._closed and reader.empty()) and (event := await reader.get()) is not None:
+                yield event
         finally:
             self._readers.discard(reader)
 
-    def _broadcast(self, event: HubEvent) -> None:
+    def _broadcast(self, event: HubEvent | None) -> None:
         for reader in self._readers:
-            reader.send(event)
-
-    def _wake_readers(self) -> None:
-        self._changed.set()
-        for reader in self._readers:
-            reader.woken.set()
+            if reader.full():
+                reader.get_nowait()
+            reader.put_nowait(event)
 
     def _call_in_loop(self, function: Callable[..., object], *arguments: Any) -> None:
         if self._loop is not None and not self._loop.is_closed():
