@@ -6,7 +6,6 @@ trained again, in a folder of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,24 +32,20 @@ from bursar.ledger.ledger import current_labels
 from bursar.predictions import HeldOut, ModelDescription, Predictions, export_model, held_out
 from bursar.predictions.acceptance import Thresholds, thresholds_by_task
 from bursar.predictions.predictions import GIVEN
+from bursar.predictions.saved import TrainedModel
 
 OWN_MODELS = "predicting"  # the folder of a model that had to be trained again
 SIMULATED = "simulated"
 
 
 @dataclass(frozen=True, eq=False)
-class NewestModel:
-    """The newest model of a project."""
+class NewestModel(TrainedModel):
+    """The newest model of a project, which was trained after this round."""
 
-    learner: Learner
-    round: int  # after which it was trained
-    items: int  # it was trained on
-    labels: Mapping[str, int]  # it was trained on, by task
-    scores: Mapping[str, Mapping[str, float]]  # on test items, by task; empty without any
-    held_out: Mapping[str, HeldOut]  # its labels of items that it was not trained on, by task
+    round: int
 
     def __str__(self) -> str:
-        return f"the model of round {self.round}, trained on {self.items:,} items"
+        return f"the model of round {self.round}, trained on {self.about.items:,} items"
 
 
 def predict_project(
@@ -64,7 +59,7 @@ def predict_project(
         thresholds_by_task(list(campaign.corpus.schema), thresholds)
         model = newest_model(campaign, progress)
         items, people = known_labels(campaign.parts, campaign.ledger, campaign.config.corpus.pool)
-        found = Predictions.of(model.learner, items, people=people, held_out=model.held_out, progress=progress)
+        found = Predictions.of(model.learner, items, people=people, held_out=model.about.held_out, progress=progress)
     return found, model
 
 
@@ -73,10 +68,8 @@ def export_project_model(
 ) -> list[str]:
     """Write the newest model of a project or run to a folder, with a model card; returns the files written."""
     with _reading(project, trust) as campaign:
-        model, config = newest_model(campaign, progress), campaign.config
-        options = campaign.models.under(campaign.state.terms().config).options
-        known = {name: getattr(model, name) for name in ("items", "labels", "scores", "held_out")}
-        return export_model(model.learner, folder, ModelDescription(config.name, config.learner.name, options, **known))
+        model = newest_model(campaign, progress)
+        return export_model(model.learner, folder, model.about)
 
 
 def _reading(folder: Path, trust: bool) -> closing[Campaign]:
@@ -104,9 +97,9 @@ def newest_model(campaign: Campaign, progress: Progress = no_progress) -> Newest
         learner = _trained_again(campaign, models, progress)
         items = len(known.annotated)
         labels = {name: int(column.present.sum()) for name, column in known.annotated.labels.items()}
-    parts, dev = campaign.parts, known.dev
-    evidence = evidence_of(campaign.ledger, parts, dev, learner, progress)
-    return NewestModel(learner, record.round, items, labels, dict(record.test), evidence)
+    measured, config = evidence_of(campaign.ledger, campaign.parts, known.dev, learner, progress), campaign.config
+    trained = config.name, config.learner.name, models.options, items, labels
+    return NewestModel(learner, ModelDescription(*trained, dict(record.test), measured), record.round)
 
 
 def _trained_again(campaign: Campaign, models: Models, progress: Progress) -> Learner:

@@ -315,24 +315,22 @@ class Ownership:
             if self._failed is not None and time.monotonic() - self._failed[0] < PAUSE:
                 raise StorageError(self._failed[1].message, fix=self._failed[1].fix)
             try:
-                self._take(time.monotonic() + patience)
+                until = time.monotonic() + patience
+                while not self._try():
+                    if time.monotonic() > until:
+                        raise self._taken()
+                    time.sleep(0.1)
             except StorageError as fault:
                 self._failed = time.monotonic(), fault
                 raise
             self._failed = None
             return True
 
-    def _take(self, until: float) -> None:
-        while not self._try():
-            if time.monotonic() > until:
-                with self._store.translate_errors(), self._store.reader.connect() as connection:
-                    found = connection.exec_driver_sql(HOLDER).scalar()
-                holder = f": {found}" if found else ""
-                raise StorageError(
-                    f"{self._store.where}: another process works with this ledger{holder}",
-                    fix="stop it first, or name another schema in ledger.url",
-                )
-            time.sleep(0.1)
+    def _taken(self) -> StorageError:
+        with self._store.translate_errors(), self._store.reader.connect() as connection:
+            found = connection.exec_driver_sql(HOLDER).scalar()
+        message = f"{self._store.where}: another process works with this ledger{f': {found}' if found else ''}"
+        return StorageError(message, fix="stop it first, or name another schema in ledger.url")
 
     def check(self) -> None:
         """Raise an error if the lock was lost, because another process may have written since."""
