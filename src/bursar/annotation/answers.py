@@ -70,7 +70,6 @@ class AnswerRecorder:
             raise LedgerError(f"item {item!r} has already been answered differently", fix="send a correction")
         return Receipt(want.key, repeated=True)
 
-    # -- encoding ----------------------------------------------------------------------------------------------------
     def _requested(self, want: ItemRequest, answer: Answer) -> Submission:
         """The submission of a first answer or an overlap, with its charges."""
         self._check_given(answer)
@@ -108,7 +107,6 @@ class AnswerRecorder:
         columns = {task: Labels.of(one, task, label) for task, label in answer.labels.items()}
         self._campaign.models.check_label(one.with_labels(columns))
 
-    # -- skips -------------------------------------------------------------------------------------------------------
     def skip(self, key: str, item: str, reason: str, annotator: str) -> Receipt:
         """Remove an item from its round; it is not requested again for these tasks, and its cost is freed."""
         with self._mirror.writing():

@@ -131,7 +131,6 @@ def evidence_of(
     return found
 
 
-# -- labels ------------------------------------------------------------------------------------------------------------
 def known_labels(parts: DataSplits, ledger: Ledger, pool: str) -> tuple[Corpus, dict[tuple[str, str], str]]:
     """All items with the labels of the ledger, and those that came with the data; and who gave which.
 

@@ -93,7 +93,6 @@ def suggestions_for(learner: Learner, items: Corpus) -> dict[str, dict[str, dict
     return found
 
 
-# -- the pool ----------------------------------------------------------------------------------------------------------
 def pool_left_for(folder: Path, round: int, corpus: Corpus) -> ScoredItems | None:
     """The candidates of a round and their scores; ``None`` if they are not stored."""
     try:

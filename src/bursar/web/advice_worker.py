@@ -21,7 +21,6 @@ from bursar.report.wording import amount, counted, percent
 from bursar.web.panels.panel import table_section
 
 
-# -- view ------------------------------------------------------------------------------------------------------------
 def advice_view(found: SplitAdvice, about: Mapping[str, str]) -> dict[str, Any]:
     """A split as the page shows it: shares, gains by task, informativeness between tasks, and reasons."""
     split, problem = found.split, found.split.problem
@@ -75,7 +74,6 @@ def _money(problem: SplitProblem, units: int) -> str:
     return shown if problem.costs.currency else f"{shown} units"
 
 
-# -- process ---------------------------------------------------------------------------------------------------------
 def main(arguments: list[str]) -> int:
     """Run as a worker process; returns the exit code."""
     if len(arguments) != 2:

@@ -85,7 +85,6 @@ class AppState:
         self.database.close()
         self.session.close()
 
-    # -- status ------------------------------------------------------------------------------------------------------
     def state(self) -> SessionState:
         """The campaign's state, including the training process."""
         state = self.session.state()
@@ -115,7 +114,6 @@ class AppState:
         self.session.refresh()
         self.hub.clear_progress()
 
-    # -- callers -----------------------------------------------------------------------------------------------------
     def caller(self, cookie: str | None, token: str | None) -> Caller | None:
         """The sender of a request with this cookie or token, if known."""
         if token is not None:

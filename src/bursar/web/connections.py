@@ -108,7 +108,6 @@ class Connection(H11Protocol):
         self.others.remove(self)
         self.transport.abort()
 
-    # -- protocol callbacks ------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""

@@ -33,7 +33,6 @@ def amount(result: RunResult, units: int) -> str:
     return Money.of(result).show(units)
 
 
-# -- headline --------------------------------------------------------------------------------------------------------
 def headline(result: RunResult, state: SessionState) -> str:
     """The state of the campaign in one line."""
     round, planned = state.round, result.config.budget.rounds
@@ -91,7 +90,6 @@ def train(state: SessionState) -> Section:
     return strip | {"words": f"{items} You can train without them.", "annotate": True}
 
 
-# -- tiles -----------------------------------------------------------------------------------------------------------
 def tile(title: str, value: str, note: str, tone: str = "", share: float | None = None) -> Section:
     """A key figure with a note; ``share`` is drawn as a bar."""
     return {"title": title, "value": value, "note": note, "tone": tone, "share": share}

@@ -139,7 +139,6 @@ class WebDatabase:
         with self.writing() as connection:
             return connection.execute(change).rowcount
 
-    # -- settings ----------------------------------------------------------------------------------------------------
     def get(self, name: str, default: Any = None) -> Any:
         """A setting, or the default if it is not set."""
         found = self.first(sa.select(settings.c.value).where(settings.c.name == name))
