@@ -10,7 +10,6 @@ from bursar.annotation.projects import (
     DATA_FILE,
     UNIT,
     Draft,
-    FullCost,
     in_parts,
     mean_price,
     parts_by_labels,
@@ -53,8 +52,7 @@ def draft_of(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> 
     corpus = _parted(corpus)
     config = parse_config(_table(corpus, wishes, learner), "ActiveLearner")
     check_served(config)
-    price = typical_price(corpus, config.costs.model_dump()) if wishes.prices else 0.0
-    return Draft(corpus, config, FullCost(len(corpus.in_split("train")), price))
+    return Draft(corpus, config)
 
 
 def _parted(corpus: Corpus) -> Corpus:
