@@ -17,7 +17,7 @@ from bursar.errors import StorageError
 from bursar.ledger import Answer
 from bursar.web.accounts import Caller
 from bursar.web.api import RETRIED_BY_PAGE, RETRY
-from bursar.web.logs import STORAGE_LOG, RateLimitFilter
+from bursar.web.http_errors import STORAGE_LOG, RateLimitFilter
 from bursar.web.server import make_app
 from tests.postgres import PostgresServer
 from tests.small_disk import small_disk

@@ -16,8 +16,7 @@ from bursar.errors import BursarError, DataError, StorageError, is_storage_fault
 from bursar.ledger import Receipt
 from bursar.web.accounts import Caller, same_secret
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import ErrorBody, HTTPError, error_response
-from bursar.web.logs import STORAGE_LOG
+from bursar.web.http_errors import STORAGE_LOG, ErrorBody, HTTPError, error_response
 from bursar.web.security import LOG, SAFE_METHODS
 
 CSRF = "X-CSRF-Token"

@@ -15,7 +15,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bursar.web.logs import rate_limited
+from bursar.web.http_errors import rate_limited
 
 LOG = rate_limited("bursar.web.connections")
 HEAD_SECONDS = 15.0  # for the head of a request, from its first byte or from the start of the connection

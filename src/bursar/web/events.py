@@ -15,8 +15,7 @@ from typing import Any
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from bursar.errors import StorageError
-from bursar.web.http_errors import HTTPError
-from bursar.web.logs import STORAGE_LOG
+from bursar.web.http_errors import STORAGE_LOG, HTTPError
 
 BUFFER = 64  # events per reader
 MOST_READERS = 500

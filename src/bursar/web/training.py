@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from bursar.annotation.subprocess_events import NO_STORAGE, WRONG, WorkerProcess
 from bursar.errors import StorageError, is_storage_fault
-from bursar.web.http_errors import HTTPError
-from bursar.web.logs import STORAGE_LOG
+from bursar.web.http_errors import STORAGE_LOG, HTTPError
 
 LOG = logging.getLogger("bursar.web")
 

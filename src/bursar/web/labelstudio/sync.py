@@ -30,6 +30,10 @@ from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, confi
 if TYPE_CHECKING:
     from bursar.web.labelstudio.client import Studio
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
 FILE = "label-studio.json"
 VERSION = 1
 BATCH = 50  # tasks per import request
@@ -275,3 +279,67 @@ def watch_project(
             return state.why or "the campaign has ended"
         if not sync.session.ready():
             pause()
+
+
+# -- calls from Label Studio -------------------------------------------------------------------------------------------
+MAX_BYTES = 1 << 20  # of a message that are read
+TIMEOUT = 10.0  # seconds to wait for data
+
+
+class WebhookListener:
+    """Listens at a local address for calls that trigger the next pull. Their content is not trusted or used."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if parts.scheme != "http" or host is None or port is None:
+            fix = "use an address of this machine, such as http://127.0.0.1:8123/"
+            raise ConfigError(f"{url!r} is not a webhook address", fix=fix)
+        self._called = threading.Event()
+        path = parts.path or "/"
+        try:
+            self._server = ThreadingHTTPServer((host, port), _handler(path, self._called))
+        except OSError as error:
+            why = error.strerror or error
+            raise ConfigError(f"{url}: cannot listen there: {why}", fix="use another port or address") from None
+        self._server.daemon_threads = True
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._server.server_address[1]}{path}"
+        self._thread = threading.Thread(target=self._server.serve_forever, name="webhook", daemon=True)
+
+    def __enter__(self) -> WebhookListener:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a call, up to this long. Returns whether there was one; several calls count as one."""
+        called = self._called.wait(seconds)
+        self._called.clear()
+        return called
+
+
+def _handler(path: str, called: threading.Event) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = TIMEOUT
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "0")
+            self.rfile.read(min(int(length), MAX_BYTES) if length.isdigit() else 0)
+            known = urlsplit(self.path).path == path
+            if known:
+                called.set()
+            self.send_response(204 if known else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Log nothing; pulls are reported instead."""
+
+    return Handler
