@@ -62,29 +62,26 @@ class Connections:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[str, set[Connection]] = {}
-        self._count = 0
 
     def admit(self, new: Connection) -> bool:
         """Add a connection, closing an idle one if necessary. False if all are busy."""
         same_address = self._open.setdefault(new.address, set())
-        candidates = None
+        total, candidates = sum(map(len, self._open.values())), None
         if len(same_address) >= self._limits.of(new.address):
             candidates = same_address
-        elif self._count >= self._limits.total:
+        elif total >= self._limits.total:
             candidates = max(self._open.values(), key=len)
         if candidates is not None:
             idle = [connection for connection in candidates if connection.idle]
-            LOG.warning("%d connections are open, %d from %s", self._count, len(same_address), new.address)
+            LOG.warning("%d connections are open, %d from %s", total, len(same_address), new.address)
             if not idle:
                 return False
             min(idle, key=lambda connection: connection.since).abort()
         same_address.add(new)
-        self._count += 1
         return True
 
     def remove(self, connection: Connection) -> None:
         same_address = self._open.get(connection.address, set())
-        self._count -= connection in same_address
         same_address.discard(connection)
         if not same_address:
             self._open.pop(connection.address, None)

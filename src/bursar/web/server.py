@@ -66,16 +66,12 @@ def make_app(app_state: AppState) -> Guard:
 def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
     """A listening socket on this port, or on the first free port if none is given."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     failure: OSError | None = None
     for number in [port] if port is not None else range(first, first + PORTS):
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((host, number))
-            listener.listen(128)
-            return listener
+            return socket.create_server((host, number), family=family, backlog=128, dualstack_ipv6=both)
         except OSError as error:
-            listener.close()
             failure = error
     where = f"port {port}" if port is not None else f"ports {first} to {first + PORTS - 1}"
     raise ConfigError(f"cannot listen on {where} of {host}: {failure}", fix="choose another with --port")
