@@ -29,10 +29,9 @@ from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Answer, Ledger
 from bursar.ledger.ledger import current_labels
-from bursar.predictions import HeldOut, ModelDescription, Predictions, export_model, held_out
+from bursar.predictions import HeldOut, ModelDescription, Predictions, TrainedModel, export_model, held_out
 from bursar.predictions.acceptance import Thresholds, thresholds_by_task
 from bursar.predictions.predictions import GIVEN
-from bursar.predictions.saved import TrainedModel
 
 OWN_MODELS = "predicting"  # the folder of a model that had to be trained again
 SIMULATED = "simulated"
