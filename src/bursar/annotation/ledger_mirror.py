@@ -35,10 +35,7 @@ class LedgerMirror:
             self._stale = False
 
     def catch_up(self) -> int:
-        """Own the ledger and reload after a fault; call it before assigning. Returns the number of faults so far.
-
-        Raises while the storage is unavailable.
-        """
+        """Own the ledger, and reload after a fault; raises while there is no storage. Returns the number of faults."""
         with self.lock:
             if self.campaign_state.ledger.own():
                 self._doubt()

@@ -143,10 +143,7 @@ def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
 
 # -- parts -------------------------------------------------------------------------------------------------------------
 def parts_by_labels(corpus: Corpus) -> NDArray[Any]:
-    """The split of every item: dev or test as it was, given if it is labelled for all tasks, else train (the pool).
-
-    Items of dev and test that lack a label count as the others.
-    """
+    """The split of every item: dev or test if fully labelled there, given if elsewhere, else train (the pool)."""
     names = np.array([corpus.splits[code] for code in corpus.split_codes])
     known = np.all([column.present for column in corpus.labels.values()], axis=0)
     return np.where(np.isin(names, list(HELD_OUT)) & known, names, np.where(known, GIVEN, "train"))

@@ -160,10 +160,7 @@ class AnnotationSession:
         return found
 
     def suggestions(self, id: str) -> dict[str, Any]:
-        """The latest model's suggestions for an open item: label and confidence by task, if above chance.
-
-        Items that evaluate the model have none.
-        """
+        """The newest model's suggestions for an open item, by task, above chance; none if it evaluates models."""
         return offered(self._mirror.suggestions.get(id, {}))
 
     # -- between rounds ----------------------------------------------------------------------------------------------

@@ -169,10 +169,7 @@ class Ledger:
         return next(skip for skip in self.skips(undone=True) if skip.key == key)
 
     def decide(self, *decisions: Decision) -> None:
-        """Record decisions, all or none.
-
-        Repeating a decision changes nothing; a different one for the same round and kind is an error.
-        """
+        """Record all decisions or none. A repeat changes nothing; another of the same round and kind is an error."""
         with self._writing() as connection:
             for decision in decisions:
                 known = _decision(connection, decision.round, decision.stored_kind)
@@ -239,10 +236,7 @@ class Ledger:
 
     # -- reading: annotations --------------------------------------------------------------------------------------
     def bought(self, round: int | None = None, purposes: Iterable[str] | None = None) -> list[str]:
-        """The ids of the items bought, in order of purchase; of one round or some purposes if given.
-
-        An item that only has overlap answers does not count as bought.
-        """
+        """The ids of items bought (with more than overlap answers), in order; of one round or some purposes."""
         s, e = tables.submissions.c, tables.entries.c
         query = sa.select(e.item).join_from(tables.entries, tables.submissions).where(s.role != OVERLAP).order_by(e.id)
         if round is not None:
@@ -295,10 +289,7 @@ class Ledger:
         return [Skip(**row, **gone.get(row["key"], {})) for row in rows if undone or row["key"] not in gone]
 
     def view(self, ids: Iterable[str] | None = None) -> Corpus:
-        """The annotated items, or those with these ids, as a corpus with the labels of the ledger only.
-
-        If there are several answers for an item and task, the current one counts: see ``current_labels``.
-        """
+        """The annotated items, all or with these ids, with the labels that count: see ``current_labels``."""
         s, e = tables.submissions.c, tables.entries.c
         query = sa.select(e.item, e.task, e.label, s.role).join_from(tables.entries, tables.submissions)
         held = current_labels(tuple(row) for row in self._rows(query.order_by(e.id)))

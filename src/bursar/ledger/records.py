@@ -72,10 +72,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Submission:
-    """Annotations submitted together: recorded atomically, and once however often they are sent.
-
-    The sender chooses the ``key``: two submissions with the same key are one submission sent twice.
-    """
+    """Annotations submitted together: recorded atomically, and once however often sent under one ``key``."""
 
     key: str
     annotations: tuple[Annotation, ...]
@@ -99,10 +96,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Skip:
-    """An annotator skipped an item, for one task or all, with a reason. The sender chooses the ``key``.
-
-    A skip that was undone stays in the ledger but no longer counts.
-    """
+    """An annotator skipped an item, for one task or all, with a reason. One that was undone no longer counts."""
 
     key: str
     item: str

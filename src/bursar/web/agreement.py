@@ -35,10 +35,7 @@ class Agreement:
 
 
 def agreement(task: Task, labels: Mapping[str, Mapping[str, Any]], words: Mapping[str, int]) -> Agreement:
-    """Agreement of people on one task, from labels by item and person, and the numbers of words of the items.
-
-    Only items with the labels of two or more people count.
-    """
+    """Agreement on one task, from labels by item and person and each item's words; single answers do not count."""
     shared = {item: by_person for item, by_person in labels.items() if len(by_person) > 1}
     people = len({person for by_person in shared.values() for person in by_person})
     if not shared:

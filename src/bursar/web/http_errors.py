@@ -52,10 +52,7 @@ EVERY = 10.0  # seconds
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes one record per kind and interval; the next one says how many were suppressed.
-
-    Records are of the same kind if the first lines of their format strings are equal.
-    """
+    """Passes one record per interval and first line of the message; the next one says how many were suppressed."""
 
     MOST_KINDS = 100
 

@@ -1,7 +1,4 @@
-"""Leases: which person annotates which item next, in order of selection.
-
-``choose`` is the rule, a pure function. ``Queue`` keeps the leases in the database.
-"""
+"""Leases: who annotates which item next. ``choose`` is the rule, a pure function; ``Queue`` keeps the leases."""
 
 from __future__ import annotations
 
@@ -30,10 +27,7 @@ Key = tuple[int, str]  # round and item
 
 @dataclass(frozen=True)
 class Overlap:
-    """The share of items that several people answer, to measure their agreement.
-
-    Items are chosen by a hash of their ids, so the choice is always the same.
-    """
+    """The share of items that several people answer, to measure agreement; chosen by a hash of their ids."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # as the body of a request
 
