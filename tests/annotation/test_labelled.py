@@ -48,10 +48,10 @@ def test_errors_are_counted_on_audit_items_as_they_were_predicted_before_they_we
 
 
 def test_an_open_slice_does_not_count_as_its_easy_items_may_be_answered_first(live):
-    before = len(newest_of(live).held_out["intent"])
+    before = len(newest_of(live).about.held_out["intent"])
     (want, *_) = [want for want in live.wanted() if want.purpose == "audit"]
     live.recorder.record(gold_answer(live, want))
-    assert len(newest_of(live).held_out["intent"]) == before
+    assert len(newest_of(live).about.held_out["intent"]) == before
 
 
 def newest_of(live):
