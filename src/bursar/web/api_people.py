@@ -16,8 +16,6 @@ from bursar.web.pages import widget_path
 router = APIRouter(prefix="/api", tags=["people"], responses=ERROR_RESPONSES)
 NAME = Path(min_length=1, max_length=64)
 MOST_TOKENS = 50  # per person
-
-
 Password = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD)]
 
 
