@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bursar.annotation.active_settings import plan_loop
+from bursar.annotation.active_learner import plan_loop
 from bursar.annotation.projects import FullCost, money_text, task_of, toml_of, usual_rounds, usual_seed_items
 from bursar.campaign.config import parse_config
 from bursar.errors import ConfigError
