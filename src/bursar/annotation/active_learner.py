@@ -1,4 +1,4 @@
-"""Active learning from Python: ask for items, tell their labels, predict the rest. Settings come from a few arguments."""
+"""Active learning from Python: ask for items, tell their labels, predict the rest; settings are a few arguments."""
 
 from __future__ import annotations
 
