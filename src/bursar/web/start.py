@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from bursar.annotation.projects import Wishes, create_project, draft_project, full_cost, listed_task, money_text
 from bursar.campaign.participants import Observer
@@ -46,7 +46,7 @@ Amount = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
-class WishedTask(RequestBody, frozen=True):
+class WishedTask(BaseModel, frozen=True, extra="forbid"):
     """A task as it is typed in: labels are separated by commas, ``column`` holds labels that are known."""
 
     name: Short
