@@ -27,6 +27,7 @@ from bursar.ledger.schema import migrate, version_of
 
 NAME = "ledger.head"
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+TAIL = 500  # entries checked against their digests at every opening; ``bursar check`` checks all
 SLOT = 256  # bytes of a line; entries alternate, so that a write cut short by a power failure damages one of two
 
 
@@ -130,9 +131,6 @@ def _head(line: bytes) -> Head | None:
 
 def _check(about: dict[str, str | int]) -> int:
     return zlib.crc32(json.dumps(about, sort_keys=True).encode())
-
-
-TAIL = 500  # entries checked against their digests at every opening; ``bursar check`` checks all
 
 
 # -- at opening --------------------------------------------------------------------------------------------------------
