@@ -15,8 +15,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from bursar.annotation.answers import AnswerRecorder
-from bursar.annotation.ledger_mirror import LedgerMirror
+from bursar.annotation.answers import AnswerRecorder, LedgerMirror
 from bursar.annotation.round_worker import SUGGESTIONS
 from bursar.annotation.settings import SessionSettings
 from bursar.annotation.subprocess_events import WorkerProcess, listen, training_command

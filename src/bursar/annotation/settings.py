@@ -7,7 +7,7 @@ from typing import Any
 
 from bursar.allocation.robust import METHODS
 from bursar.allocation.settings import NO_SPLIT
-from bursar.annotation.ledger_mirror import LedgerMirror
+from bursar.annotation.answers import LedgerMirror
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import lacks
 from bursar.campaign.config import CampaignConfig

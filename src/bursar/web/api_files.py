@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +12,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
+from starlette.background import BackgroundTask
 
 from bursar.corpus import FORMATS, Corpus, read
 from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
@@ -30,7 +30,6 @@ from bursar.web.predict_worker import zip_files
 from bursar.web.security import MAX_IMPORT_BYTES
 
 router = APIRouter(prefix="/api", tags=["files"], responses=ERROR_RESPONSES)
-BLOCK = 1 << 16
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
@@ -44,7 +43,7 @@ def formats(app_state: AppStateDep, me: LeadDep) -> dict[str, str]:
 @router.get(
     "/export",
     summary="Export annotations",
-    response_class=StreamingResponse,
+    response_class=FileResponse,
     responses={200: {"description": "A file, or a ZIP of several files.", "content": BINARY}},
 )
 def export(
@@ -55,7 +54,7 @@ def export(
         list[str] | None, Query(max_length=4, description=f"What the export may drop: {', '.join(LOSSES)}.")
     ] = None,
     tasks: Annotated[list[str] | None, Query(max_length=100, description="Only these tasks.")] = None,
-) -> StreamingResponse:
+) -> FileResponse:
     """The current labels in any format. Refused if the format cannot hold everything, unless `lose` lists the loss.
 
     Where a format has fixed task names, each is filled with the one task that fits it.
@@ -72,8 +71,9 @@ def export(
     except BaseException:
         folder.cleanup()
         raise
-    headers = {"content-disposition": f'attachment; filename="{path.name}"', "content-length": str(path.stat().st_size)}
-    return StreamingResponse(_blocks(path, folder), media_type="application/octet-stream", headers=headers)
+    return FileResponse(
+        path, media_type="application/octet-stream", filename=path.name, background=BackgroundTask(folder.cleanup)
+    )
 
 
 def _export_file(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: str) -> Path:
@@ -89,12 +89,6 @@ def _export_file(corpus: Corpus, format: str, lose: list[str], folder: Path, ste
         raise HTTPError(400, "bad_data", error.message, fix=error.fix) from None
     whole = [path for path in target.parent.rglob("*") if path.is_file()] == [target]
     return target if whole else zip_files(target.parent, folder / f"{stem}.{format}.zip")
-
-
-def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:
-    with folder, open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            yield block
 
 
 # -- import ----------------------------------------------------------------------------------------------------------
