@@ -12,12 +12,16 @@ in the run's folder records what was pulled, so that changes and deletions are d
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
 
 from bursar.annotation.session import AnnotationSession
 from bursar.corpus.formats.format import replacing
@@ -30,10 +34,6 @@ from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, confi
 if TYPE_CHECKING:
     from bursar.web.labelstudio.client import Studio
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
-
 FILE = "label-studio.json"
 VERSION = 1
 BATCH = 50  # tasks per import request
@@ -41,48 +41,43 @@ SKIP = "skip"
 
 
 # -- stored state ----------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class PulledAnnotation:
+class PulledAnnotation(BaseModel):
     """An annotation as it was pulled, and the role in which it was recorded."""
 
     item: str
     round: int
-    labels: Mapping[str, Any]
+    labels: dict[str, Any]
     role: str  # answer, overlap or skip
     gone: bool = False  # deleted at Label Studio
 
 
-@dataclass
-class SyncState:
+class SyncState(BaseModel):
     """The Label Studio project of a run, and the annotations pulled so far."""
 
+    version: int = VERSION
     url: str
     mark: str  # in the project's description and configuration, to find it again
     project: int | None = None
-    taken: dict[int, PulledAnnotation] = field(default_factory=dict)  # by annotation
+    taken: dict[int, PulledAnnotation] = {}  # by annotation
 
     @classmethod
     def load(cls, folder: Path) -> SyncState | None:
         """The stored state; None if there is none."""
         path = folder / FILE
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            version = stored.pop("version")
-            if version != VERSION:
-                raise ConfigError(f"{path} has version {version!r}", fix=f"this Bursar reads version {VERSION}")
-            taken = {int(id): PulledAnnotation(**about) for id, about in stored["taken"].items()}
-            return cls(stored["url"], stored["mark"], stored["project"], taken)
+            stored = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(
-                f"{path} cannot be read: {type(error).__name__} {error}",
-                fix="delete it: the next push finds or creates the project, and nothing is paid for twice",
-            ) from None
+        except (OSError, ValueError) as error:
+            fix = "delete it: the next push finds or creates the project, and nothing is paid for twice"
+            raise ConfigError(f"{path} cannot be read: {type(error).__name__} {error}", fix=fix) from None
+        if stored.version != VERSION:
+            raise ConfigError(f"{path} has version {stored.version!r}", fix=f"this Bursar reads version {VERSION}")
+        return stored
 
     def save(self, folder: Path) -> None:
         with replacing(folder / FILE) as file:
-            json.dump({"version": VERSION} | asdict(self), file, ensure_ascii=False, indent=1)
+            file.write(self.model_dump_json(indent=1))
 
 
 @dataclass(frozen=True)
@@ -146,7 +141,7 @@ class Sync:
         found = None if state is None else self.server.find_project(state.mark, state.project)
         if state is None or (found is None and (state.project is not None or state.taken)):
             # This is the first push, or the project was deleted, or this is another server.
-            state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
+            state = SyncState(url=self.server.url, mark=f"bursar run {secrets.token_hex(8)}")
             state.save(self.session.folder)
         if found is None:
             about = f"Made by Bursar: please keep this line. {state.mark}"
@@ -181,10 +176,9 @@ class Sync:
                     self._take(sync_state, annotation, person, pulled)
             sync_state.save(self.session.folder)
         for id, taken in sync_state.taken.items():
-            gone = id not in seen
-            if taken.gone != gone:
-                sync_state.taken[id] = replace(taken, gone=gone)
-                pulled.deleted += [taken.item] if gone else []
+            if id not in seen and not taken.gone:
+                pulled.deleted.append(taken.item)
+            taken.gone = id not in seen
         sync_state.save(self.session.folder)
         return pulled
 
@@ -206,8 +200,8 @@ class Sync:
         except BursarError as error:
             pulled.problems.append(f"item {annotation.item!r}, annotation {annotation.id}: {error}")
             return
-        labels = dict(annotation.labels)
-        sync_state.taken[annotation.id] = PulledAnnotation(annotation.item, annotation.round, labels, role)
+        about: Any = {name: getattr(annotation, name) for name in ("item", "round", "labels")}
+        sync_state.taken[annotation.id] = PulledAnnotation(**about, role=role)
 
     def _open(self, annotation: StudioAnnotation) -> bool:
         return any((want.round, want.id) == (annotation.round, annotation.item) for want in self.session.wanted())
