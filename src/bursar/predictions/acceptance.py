@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -154,11 +154,9 @@ class Acceptance:
         return f"{start}: {share}, {self.error_words} ({self.wrong} of {self.above} {self.source})"
 
     def to_json(self) -> dict[str, Any]:
-        counts = {"items": self.items, "accepted": self.accepted, "share": round(self.share, 6)}
-        measured = {"held_out": self.held_out, "above": self.above, "wrong": self.wrong, "source": self.source}
         low, high = self.interval or (None, None)
         errors = {"errors": self.errors, "low": low, "high": high, "unknown": self.unknown}
-        return {"task": self.task, "threshold": self.threshold} | counts | measured | errors | {"words": str(self)}
+        return asdict(self) | {"share": round(self.share, 6)} | errors | {"words": str(self)}
 
 
 def _percent(share: float) -> str:
