@@ -151,10 +151,9 @@ def _without_split(corpus: Corpus, split: str, into: str) -> Corpus:
     """The corpus with the items of one split in another one: other programs know only train, dev and test."""
     if split not in corpus.splits or into not in corpus.splits:
         return corpus
-    codes = np.array([corpus.splits.index(into if name == split else name) for name in corpus.splits], dtype=np.int16)
     kept = [name for name in corpus.splits if name != split]
-    back = np.array([kept.index(name) if name in kept else -1 for name in corpus.splits], dtype=np.int16)
-    return replace(corpus, splits=tuple(kept), split_codes=back[codes[corpus.split_codes]])
+    codes = np.array([kept.index(into if name == split else name) for name in corpus.splits], dtype=np.int16)
+    return replace(corpus, splits=tuple(kept), split_codes=codes[corpus.split_codes])
 
 
 def who_gave(ledger: Ledger) -> dict[tuple[str, str], str]:
