@@ -52,9 +52,8 @@ def advising(tmp_path):
 
     def make(script, hub=None):
         told = SessionState(2, "annotating", 10, 0, 0, 300, 900)
-        made.append(
-            Advising(tmp_path, hub or Noted(), lambda: told, lambda folder, money: [sys.executable, "-c", script])
-        )
+        made.append(Advising(tmp_path, hub or Noted(), lambda: told))
+        made[-1]._command = lambda folder, money: [sys.executable, "-c", script]
         return made[-1]
 
     yield make

@@ -49,7 +49,8 @@ def labelled(tmp_path):
         def command(project, folder, request):
             return [sys.executable, "-c", script, str(folder), request]
 
-        made.append(LabelledData(tmp_path, hub or Noted(), "My project: 1", command=command))
+        made.append(LabelledData(tmp_path, hub or Noted(), "My project: 1"))
+        made[-1]._command = command
         return made[-1]
 
     yield make

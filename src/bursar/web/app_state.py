@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from bursar.web.assignments import Assignments
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.events import Hub
 from bursar.web.http_errors import HTTPError
-from bursar.web.jobs import Advising, LabelledData, Previews, predict_command
+from bursar.web.jobs import Advising, LabelledData, Previews
 from bursar.web.queue import Queue
 from bursar.web.security import HostPolicy
 from bursar.web.training import Trainer
@@ -68,9 +67,7 @@ class AppState:
         self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._refresh)
         self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
-        self.labelled_data = LabelledData(
-            folder, self.hub, self.session.config.name, partial(predict_command, trust=trust)
-        )
+        self.labelled_data = LabelledData(folder, self.hub, self.session.config.name, trust)
         self._reporting = threading.Lock()
         self._result: tuple[SessionState, RunResult] | None = None
         self.cookie = f"bursar_{self.database.secret('cookie')[:8]}"  # differs between projects on one machine

@@ -189,15 +189,9 @@ class Advising(ProcessJobs[Advice]):
     event, failed = "advice", "no_advice"
     under_way = "advice_under_way", "another split is being computed"
 
-    def __init__(
-        self,
-        folder: Path,
-        hub: Hub,
-        state: Callable[[], SessionState],
-        command: Callable[[Path, str], list[str]] = advice_command,
-    ) -> None:
+    def __init__(self, folder: Path, hub: Hub, state: Callable[[], SessionState]) -> None:
         super().__init__(hub)
-        self._folder, self._state, self._command = folder, state, command
+        self._folder, self._state, self._command = folder, state, advice_command
         with suppress(OSError, ValueError):
             known = Advice.model_validate_json((folder / ADVICE_FILE).read_bytes())
             if known.done and (known.result or {}).keys() >= SHOWN and known.asked_at.keys() >= ASKED_AT:
@@ -237,7 +231,7 @@ class Labelling(ProcessJob):
     )
 
 
-def predict_command(project: Path, folder: Path, request: str, trust: bool = False) -> list[str]:
+def predict_command(project: Path, folder: Path, request: str, trust: bool) -> list[str]:
     """The command that writes a file of labelled data."""
     options = ["--trust"] if trust else []
     return [*PYTHON, "bursar.web.predict_worker", *options, "--", str(project), str(folder), request]
@@ -249,11 +243,9 @@ class LabelledData(ProcessJobs[Labelling]):
     event, failed = "predictions", "no_labels"
     under_way = "labelling_under_way", "another file is being written"
 
-    def __init__(
-        self, project: Path, hub: Hub, name: str, command: Callable[[Path, Path, str], list[str]] = predict_command
-    ) -> None:
+    def __init__(self, project: Path, hub: Hub, name: str, trust: bool = False) -> None:
         super().__init__(hub)
-        self._project, self._command = project, command
+        self._project, self._command = project, partial(predict_command, trust=trust)
         self._name = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "project"
         self._jobs: dict[str, Labelling] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="bursar-labelled-", ignore_cleanup_errors=True)
