@@ -31,7 +31,8 @@ class Round:
     def __init__(self, script, times=1, pauses=(0.01, 0.01)):
         self.left, self.told, self.ends = times, [], 0
         self.changed = threading.Condition()
-        self.trainer = Trainer([sys.executable, "-c", script], lambda: self.left > 0, self.tell, self.end, pauses)
+        self.trainer = Trainer([sys.executable, "-c", script], lambda: self.left > 0, self.tell, self.end)
+        self.trainer.pauses = pauses
         self.trainer.start()
 
     def tell(self, event, data):

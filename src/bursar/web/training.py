@@ -18,7 +18,6 @@ from bursar.web.http_errors import STORAGE_LOG, HTTPError
 
 LOG = logging.getLogger("bursar.web")
 
-PAUSES = (1.0, 5.0, 20.0)  # seconds before each restart after a crash; then the training has failed
 STORAGE_PAUSE = 5.0  # seconds before a restart after a storage fault; not limited in number
 
 EventCallback = Callable[[str, Mapping[str, Any]], None]
@@ -27,17 +26,17 @@ EventCallback = Callable[[str, Mapping[str, Any]], None]
 class Trainer:
     """Starts a training process whenever the round is complete, and forwards its events."""
 
+    pauses: Sequence[float] = (
+        1.0,
+        5.0,
+        20.0,
+    )  # seconds before each restart after a crash; then the training has failed
+
     def __init__(
-        self,
-        command: Sequence[str],
-        ready: Callable[[], bool],
-        on_event: EventCallback,
-        on_end: Callable[[], None],
-        pauses: Sequence[float] = PAUSES,
+        self, command: Sequence[str], ready: Callable[[], bool], on_event: EventCallback, on_end: Callable[[], None]
     ) -> None:
         self._command, self._ready = list(command), ready
         self._on_event, self._on_end = on_event, on_end  # the process has ended, successfully or not
-        self._pauses = pauses
         self._woken = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -124,11 +123,11 @@ class Trainer:
             self._on_end()
         elif code == NO_STORAGE:
             self._wait(message)
-        elif code == WRONG or self._crashes >= len(self._pauses):
+        elif code == WRONG or self._crashes >= len(self.pauses):
             self._fail(message)
         else:
             self._on_end()
-            self._stopped.wait(self._pauses[self._crashes])
+            self._stopped.wait(self.pauses[self._crashes])
             self._crashes += 1
 
     def _listen(self, process: WorkerProcess) -> tuple[int, str]:
