@@ -37,14 +37,19 @@ ASKED_AT = {"round", "spent"}
 SHOWN = {"budget", "shares", "gains", "whole", "reasons", "informs", "tables"}  # keys that the page needs
 
 
-class Preview(BaseModel):
-    """A running preview, or its result."""
+class Job(BaseModel):
+    """Work in progress, or its result."""
 
-    job: str
     done: bool = False
     progress: float = 0.0
     result: dict[str, Any] | None = None
     wrong: ErrorBody | None = None
+
+
+class Preview(Job):
+    """A running preview, or its result."""
+
+    job: str
 
     def note(self, what: str, done: float) -> None:
         self.progress = done
@@ -93,14 +98,10 @@ class Previews:
 
 
 # -- one process at a time ---------------------------------------------------------------------------------------------
-class ProcessJob(BaseModel):
+class ProcessJob(Job):
     """What a process works out, or has worked out."""
 
-    done: bool = False
-    progress: float = 0.0
     what: str = ""
-    result: dict[str, Any] | None = None
-    wrong: ErrorBody | None = None
 
 
 J = TypeVar("J", bound=ProcessJob)
