@@ -24,6 +24,7 @@ from pydantic import BaseModel, Field
 from bursar.annotation.session import AnnotationSession, SessionState
 from bursar.annotation.subprocess_events import PYTHON, WorkerProcess, listen
 from bursar.corpus.formats.format import replacing
+from bursar.errors import DataError
 from bursar.web.events import Hub
 from bursar.web.http_errors import ErrorBody, HTTPError, failed_in_background
 
@@ -206,7 +207,7 @@ class Advising(ProcessJobs[Advice]):
 
     def _keep(self, job: Advice) -> None:
         if job.result is not None:
-            with suppress(OSError), replacing(self._folder / ADVICE_FILE) as file:
+            with suppress(OSError, DataError), replacing(self._folder / ADVICE_FILE) as file:
                 file.write(job.model_copy(update={"done": True}).model_dump_json())
 
     def _share(self, what: str, done: float) -> float:
