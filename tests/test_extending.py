@@ -79,7 +79,7 @@ from bursar.annotation.projects import task_of
 from bursar.corpus import CorpusBuilder, read, write
 from bursar.errors import LearnerError
 from bursar.learners import make_learner
-from bursar.web.widgets import widget_path
+from bursar.web.pages import widget_path
 
 task = task_of("topics:multilabel:a,b,c")
 print(widget_path(task))

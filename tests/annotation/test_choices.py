@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bursar.annotation.choices import SPLITS, choices, parts_of, spendings, splits, strategies
+from bursar.annotation.settings import SPLITS, choices, parts_of, spendings, splits, strategies
 from bursar.campaign.config import parse_config
 from bursar.errors import BursarError
 from bursar.selection import STRATEGIES, make_strategy
@@ -91,3 +91,11 @@ def test_a_strategy_in_force_that_has_a_modifier_is_offered_as_it_is():
     assert found["strategy"] == {"base": "MT-AVG+GUARD", "spending": "BLP_AL", "matching": False}
     (entry,) = [entry for entry in found["strategies"] if entry["name"] == "MT-AVG+GUARD"]
     assert entry["scores"]
+
+
+def test_modifiers_that_are_no_way_of_spending_stay_with_the_strategy():
+    assert parts_of("MT-AVG+COVER+GUARD") == {"base": "MT-AVG+COVER+GUARD", "spending": None, "matching": False}
+
+
+def test_the_ways_of_spending_go_from_the_simplest_to_one_round():
+    assert [entry["name"] for entry in spendings()] == ["GRD_AL", "RATIO_AL", "BLP_AL", "BLP"]

@@ -35,7 +35,7 @@ def test_errors_are_counted_on_audit_items_as_they_were_predicted_before_they_we
     bought = live.ledger.bought(purposes=("audit",))
     decided = [predicted for predicted in live.ledger.decisions(AuditPredictions) if predicted.round < 3]
     assert sorted(bought) == sorted(item for predicted in decided for item in predicted.ids)
-    known = model.held_out["intent"]
+    known = model.about.held_out["intent"]
     assert known.source == "audit items, each predicted before it was labelled"
     assert len(known) == len(bought) > 4
     expected = [
@@ -48,10 +48,10 @@ def test_errors_are_counted_on_audit_items_as_they_were_predicted_before_they_we
 
 
 def test_an_open_slice_does_not_count_as_its_easy_items_may_be_answered_first(live):
-    before = len(newest_of(live).held_out["intent"])
+    before = len(newest_of(live).about.held_out["intent"])
     (want, *_) = [want for want in live.wanted() if want.purpose == "audit"]
     live.recorder.record(gold_answer(live, want))
-    assert len(newest_of(live).held_out["intent"]) == before
+    assert len(newest_of(live).about.held_out["intent"]) == before
 
 
 def newest_of(live):
@@ -63,11 +63,11 @@ def newest_of(live):
 def test_the_newest_model_is_the_one_that_chose_the_open_round(live):
     model = newest_of(live)
     assert model.round == 2
-    assert model.items == len(live.ledger.view())
+    assert model.about.items == len(live.ledger.view())
     before = sorted(path.name for path in (live.folder / "models").iterdir())
     live.recorder.record(gold_answer(live, live.wanted()[0]))
     again = newest_of(live)  # the answer since then does not start a training
-    assert (again.round, again.items) == (2, model.items)
+    assert (again.round, again.about.items) == (2, model.about.items)
     assert sorted(path.name for path in (live.folder / "models").iterdir()) == before
 
 
@@ -103,7 +103,7 @@ def test_an_older_ledger_that_does_not_say_how_sure_the_model_was_has_no_held_ou
 
     monkeypatch.setattr(live.ledger.__class__, "decisions", older)
     found, model = predict_project(live.folder)
-    assert not model.held_out
+    assert not model.about.held_out
     assert all("no held-out items" in str(about) for about in found.accepted())
 
 

@@ -110,3 +110,7 @@ def test_people_are_given_what_a_model_is_sure_of_and_nothing_else(tmp_path):
         sure = {task: about["label"] for task, about in said.items() if about["confidence"] >= LEAST}
         assert {task: about["label"] for task, about in live.suggestions(item).items()} == sure
     live.close()
+
+
+def test_how_sure_a_model_is_has_three_words():
+    assert [how_sure(sure) for sure in (0.1, 0.3, 0.6, 0.9)] == [None, "possible", "likely", "very likely"]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bursar.annotation.choices import choices, strategies
+from bursar.annotation.settings import choices, strategies
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
 from bursar.campaign.checks import check_arms, check_served
 from bursar.campaign.config import parse_config

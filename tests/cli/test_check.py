@@ -11,9 +11,9 @@ import pytest
 from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
 from bursar.ledger import Answer
-from bursar.ledger.decisions import LossAccepted
-from bursar.ledger.log import begin_log
 from bursar.ledger.places import open_store
+from bursar.ledger.records import LossAccepted
+from bursar.ledger.schema import begin_log
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from tests.ledger.ledgers import SQLitePlace
 from tests.ledger.test_losses import past_triggers

@@ -9,7 +9,7 @@ import pytest
 
 from bursar.corpus import CorpusBuilder
 from bursar.errors import DataError, LedgerError
-from bursar.ledger import Annotation, Charge, Ledger, Skip, SpendingLine, Submission, migrations
+from bursar.ledger import Annotation, Charge, Ledger, Skip, SpendingLine, Submission
 from bursar.ledger import schema as tables
 from bursar.ledger.losses import audit_entries
 from tests.decisions import Choice, Note
@@ -401,7 +401,7 @@ def with_another(monkeypatch, *statements):
         for statement in statements:
             connection.exec_driver_sql(statement)
 
-    monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, step])
+    monkeypatch.setattr(tables, "STEPS", [*tables.STEPS, step])
 
 
 def test_a_ledger_of_a_newer_bursar_is_refused(ledger, ledger_place):
@@ -413,7 +413,7 @@ def test_a_ledger_of_a_newer_bursar_is_refused(ledger, ledger_place):
 def test_an_older_ledger_is_brought_up_to_date_and_keeps_its_rows(ledger, ledger_place, monkeypatch):
     fill(ledger)
     before = ledger.fingerprint()
-    newest = len(migrations.STEPS) + 1
+    newest = len(tables.STEPS) + 1
     with_another(monkeypatch, "CREATE TABLE notes (id INTEGER PRIMARY KEY)")
     again = ledger_place.open()
     assert again.fingerprint() == before

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 
-from bursar.ledger import Skip, migrations
+from bursar.ledger import Skip
+from bursar.ledger.schema import STEPS
 from tests.decisions import Choice
 from tests.ledger.ledgers import bought, corpus
 
@@ -56,7 +57,7 @@ def test_many_who_open_a_new_ledger_at_once_make_one(ledger_place):
         return mine.close()
 
     assert at_once(6, work) == [None] * 6
-    assert len(ledger_place.raw("SELECT version FROM versions")) == len(migrations.STEPS)
+    assert len(ledger_place.raw("SELECT version FROM versions")) == len(STEPS)
     assert ledger_place.raw("SELECT sum(actual), max(id) FROM charges") == [(18, 6)]
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from bursar.errors import LedgerError
 from bursar.ledger import Ledger
-from bursar.ledger.decisions import LossAccepted
-from bursar.ledger.head import SLOT, HeadFile
-from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss
+from bursar.ledger.log import Head
+from bursar.ledger.losses import SLOT, HeadFile, accept_loss, audit_entries, file_problems, find_loss
+from bursar.ledger.records import LossAccepted
 from tests.ledger.ledgers import SQLitePlace, bought, corpus
 
 ENTRIES = 30
@@ -233,6 +233,13 @@ def test_one_spoilt_line_of_the_head_file_is_made_up_for(place, slot):
         raw.write(b"#" * 30)
     place.open().close()
     assert HeadFile(file).read().entry == ENTRIES
+
+
+def test_a_head_file_never_goes_back(tmp_path):
+    file = HeadFile(tmp_path / "ledger.head")
+    for entry in (7, 6):
+        file.advance(Head("a" * 32, entry, "b" * 32))
+    assert file.read().entry == 7
 
 
 def test_a_head_file_that_was_made_and_never_written_is_no_loss(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from bursar.errors import LedgerError
 from bursar.ledger import Ledger
-from bursar.ledger.places import is_url, public_url, read_url, sibling_url
+from bursar.ledger.places import holds_password, is_url, public_url, read_url, sibling_url
 from tests.decisions import Note
 from tests.ledger.ledgers import PostgresPlace, bought, corpus
 from tests.postgres import GUARDED, PASSWORD
@@ -74,6 +74,21 @@ def test_an_address_that_is_none_is_refused_without_repeating_it(url, said):
 def test_a_file_is_not_taken_for_an_address():
     assert not any(is_url(place) for place in (":memory:", "ledger.sqlite", "/runs/a:b/ledger.sqlite", "C:/x.sqlite"))
     assert all(is_url(place) for place in ("postgres://h/d", "postgresql:/h/d", "postgresql+psycopg://h/d"))
+
+
+def test_a_ledger_is_kept_on_no_other_server():
+    with pytest.raises(LedgerError, match="a ledger cannot be kept at mysql://") as refused:
+        read_url("mysql://name:secret@host/team")
+    assert "secret" not in str(refused.value)
+
+
+def test_it_is_known_whether_an_address_has_a_password():
+    assert holds_password(read_url("postgresql://name:secret@host/team"))
+    assert not holds_password(read_url("postgresql://host/team"))
+
+
+def test_a_schema_beside_the_default_one_has_its_own_name():
+    assert sibling_url("postgresql://host/team", "RANDOM") == "postgresql://host/team?schema=RANDOM"
 
 
 def test_the_schema_beside_another_must_have_a_name_that_fits():

@@ -67,3 +67,9 @@ def test_without_held_out_items_it_says_how_many_are_needed():
 def test_a_threshold_that_makes_no_sense_is_refused(given):
     with pytest.raises(ConfigError, match="threshold"):
         thresholds_by_task(["intent"], given)
+
+
+def test_tasks_without_a_threshold_accept_everything():
+    assert thresholds_by_task(["intent", "slots"], {"slots": 0.9}) == {"intent": 0.0, "slots": 0.9}
+    assert thresholds_by_task(["intent", "slots"], 0.5) == {"intent": 0.5, "slots": 0.5}
+    assert error_interval(0, 0) == (0.0, 1.0)

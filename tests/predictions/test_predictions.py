@@ -16,7 +16,7 @@ from bursar.errors import ConfigError, DataError
 from bursar.learners import learner as contract
 from bursar.learners import make_learner
 from bursar.predictions import Predictions, held_out
-from bursar.predictions.cells import IN_ONE_CELL
+from bursar.predictions.predictions import IN_ONE_CELL
 from bursar.simulation import assistant_corpus
 from tests.tiny import WordCounts, tiny_encoder
 

@@ -15,8 +15,8 @@ from bursar.allocation.advice import advise
 from bursar.allocation.split_inputs import inputs_of_run
 from bursar.annotation.session import SessionState
 from bursar.web.advice_worker import advice_view
-from bursar.web.advising import ADVICE_FILE, STAGES, Advising
 from bursar.web.http_errors import HTTPError
+from bursar.web.jobs import ADVICE_FILE, STAGES, Advising
 from tests.campaign.test_allocating import CAMPAIGN
 
 FOUND = {"budget": "€2.00", "shares": [], "gains": [], "whole": "", "reasons": [], "informs": {}, "tables": []}
@@ -52,9 +52,8 @@ def advising(tmp_path):
 
     def make(script, hub=None):
         told = SessionState(2, "annotating", 10, 0, 0, 300, 900)
-        made.append(
-            Advising(tmp_path, hub or Noted(), lambda: told, lambda folder, money: [sys.executable, "-c", script])
-        )
+        made.append(Advising(tmp_path, hub or Noted(), lambda: told))
+        made[-1]._command = lambda folder, money: [sys.executable, "-c", script]
         return made[-1]
 
     yield make
@@ -133,7 +132,7 @@ def test_closing_ends_the_child_and_keeps_nothing_of_it(advising, tmp_path):
     until(lambda: asking._process is not None)
     child = asking._process
     asking.close()
-    until(lambda: not child.running)
+    until(lambda: child._process.poll() is not None)
     assert not (tmp_path / ADVICE_FILE).exists()
 
 

@@ -24,7 +24,7 @@ from bursar.web.agreement import (
     span_f1,
     units_of,
 )
-from bursar.web.answer_index import AnswerIndex
+from bursar.web.assignments import AnswerIndex
 
 INTENT = make_task("intent", {"kind": "classification", "labels": ["a", "b", "c"]})
 SLOTS = make_task("slots", {"kind": "tagging", "labels": ["x", "y"]})

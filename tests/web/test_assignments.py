@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bursar.ledger import Answer
-from bursar.web.answer_index import AnswerIndex
+from bursar.web.assignments import AnswerIndex
 from bursar.web.queue import Overlap
 
 OVERLAPS = [Overlap(), Overlap(0.5, 2), Overlap(1.0, 2), Overlap(1.0, 3)]

@@ -208,3 +208,8 @@ def test_more_descriptors_are_asked_for_where_the_system_gives_them():
     )
     assert done.stdout.split() == ["700", "700"]
     assert connections.descriptors() >= 256
+
+
+def test_no_address_gets_all_connections_and_some_descriptors_are_kept():
+    assert Limits.under(1024, 500) == Limits(total=896, per_address=500)
+    assert Limits.under(256, 500) == Limits(total=128, per_address=96)

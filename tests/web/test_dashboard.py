@@ -11,8 +11,8 @@ import pytest
 from bursar.annotation.session import SessionState
 from bursar.report.run_charts import spending_chart, spending_totals
 from bursar.report.wording import THIN
-from bursar.web.dashboard import dashboard
-from bursar.web.dashboard_now import lead, train
+from bursar.web.dashboard import answered_clause, lead, train
+from bursar.web.panels import dashboard
 from tests.report.results import make_reliability, make_result
 
 PARTS = ("curves", "spending", "next", "split", "trust", "stopping", "oracle")
@@ -282,3 +282,8 @@ def test_the_best_order_is_asked_for_where_the_campaign_is_over():
     assert "command" not in shown_of(make_result(ended=None), phase="annotating")["oracle"]
     refused = make_result().model_copy(update={"oracle": {"refused": "the labels are not known"}})
     assert shown_of(refused)["oracle"]["empty"] == "Not available: the labels are not known."
+
+
+def test_the_seed_items_are_no_round():
+    assert answered_clause(0) == "the seed items are answered"
+    assert answered_clause(3) == "round 3 is answered"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bursar.web import events
-from bursar.web.events import BUFFER, Hub
+from bursar.web.events import BUFFER, Hub, HubEvent, for_annotators
 from bursar.web.http_errors import HTTPError
 
 
@@ -158,3 +158,8 @@ def test_news_before_the_server_runs_are_nobodys():
     hub.publish("scored", {})
     hub.changed()
     hub.close()
+
+
+def test_annotators_are_not_told_why_training_failed():
+    failed = HubEvent("state", {"phase": "failed", "why": "/srv/project: Permission denied"})
+    assert for_annotators(failed).data == {"phase": "failed", "why": None}

@@ -21,9 +21,8 @@ from bursar.corpus.words import find_words
 from bursar.errors import StudioError
 from bursar.ledger.records import CORRECTION, OVERLAP
 from bursar.web.labelstudio.client import Studio
-from bursar.web.labelstudio.sync import Sync
+from bursar.web.labelstudio.sync import Sync, WebhookListener
 from bursar.web.labelstudio.tasks import annotations_in, design_for
-from bursar.web.labelstudio.webhook import WebhookListener
 from tests.same import differences
 from tests.web.annotating import write_project
 from tests.web.label_studio_server import EXECUTABLE, NAME, PASSWORD, Server

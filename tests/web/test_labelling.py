@@ -14,7 +14,7 @@ import pytest
 from bursar.annotation.round_worker import next_round
 from bursar.ledger import Answer
 from bursar.web.http_errors import HTTPError
-from bursar.web.labelling import MOST_KEPT, LabelledData, LabellingOptions
+from bursar.web.jobs import MOST_FILES, LabelledData, LabellingOptions
 from tests.web.conftest import refused
 from tests.web.small import right
 
@@ -46,10 +46,11 @@ def labelled(tmp_path):
     made = []
 
     def make(script, hub=None):
-        def command(project, folder, request, trust):
+        def command(project, folder, request):
             return [sys.executable, "-c", script, str(folder), request]
 
-        made.append(LabelledData(tmp_path, hub or Noted(), "My project: 1", command=command))
+        made.append(LabelledData(tmp_path, hub or Noted(), "My project: 1"))
+        made[-1]._command = command
         return made[-1]
 
     yield make
@@ -74,8 +75,8 @@ def done(data, format="csv"):
 def test_the_file_is_kept_until_a_few_others_came_or_the_server_stops(labelled):
     hub = Noted()
     data = labelled(WRITES, hub)
-    jobs = [done(data, f"format {number}") for number in range(MOST_KEPT + 1)]
-    assert [data.file(job.job).read_text() for job in jobs[1:]] == [f"format {n}" for n in range(1, MOST_KEPT + 1)]
+    jobs = [done(data, f"format {number}") for number in range(MOST_FILES + 1)]
+    assert [data.file(job.job).read_text() for job in jobs[1:]] == [f"format {n}" for n in range(1, MOST_FILES + 1)]
     with pytest.raises(HTTPError, match="expired"):
         data.file(jobs[0].job)
     assert data.newest is jobs[-1]

@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "extending.md"
 FOLLOW = """
 import json, sys
 from bursar.annotation.session import SessionState
-from bursar.web.dashboard import dashboard
+from bursar.web.panels import dashboard
 from bursar.web.pages import watch_panels
 from tests.report.results import make_result
 import my_panel

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.web.accounts import Attempts
+from bursar.web.accounts import Attempts, same_secret
 from bursar.web.http_errors import HTTPError
 from bursar.web.security import CONTENT_POLICY, MAX_REQUEST_BYTES, HostPolicy, check_request
 from bursar.web.server import make_app
@@ -297,7 +297,7 @@ def test_no_page_has_markup_that_the_policy_forbids():
 
 
 def test_no_script_of_ours_makes_markup_of_text():
-    from bursar.web.widgets import STATIC
+    from bursar.web.pages import STATIC
 
     scripts = sorted(STATIC.rglob("*.js"))
     assert len(scripts) > 4
@@ -310,3 +310,8 @@ def test_answers_are_packed_where_that_is_worth_it(local_user):
     assert (
         local_user.get("/api/openapi.json", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
     )
+
+
+def test_secrets_of_any_characters_are_compared():
+    assert same_secret("a", "a")
+    assert not same_secret("a", "ä")

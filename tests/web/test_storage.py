@@ -17,7 +17,7 @@ from bursar.errors import StorageError
 from bursar.ledger import Answer
 from bursar.web.accounts import Caller
 from bursar.web.api import RETRIED_BY_PAGE, RETRY
-from bursar.web.logs import STORAGE_LOG, RateLimitFilter
+from bursar.web.http_errors import STORAGE_LOG, RateLimitFilter
 from bursar.web.server import make_app
 from tests.postgres import PostgresServer
 from tests.small_disk import small_disk
@@ -250,3 +250,11 @@ def test_why_a_training_failed_is_told_to_leads_alone(crew, app_state):
     assert "/srv/secret" in anna.get("/api/state").json()["why"]
     assert "could not be prepared. A lead can try again." in bob.take()["message"]
     assert bob.get("/api/state").json() == anna.get("/api/state").json() | {"why": None}
+
+
+def test_a_message_that_comes_again_and_again_is_logged_seldom_and_counted():
+    clock = iter([0.0, 1.0, 2.0, 11.0])
+    seldom = RateLimitFilter(10, lambda: next(clock))
+    records = [logging.makeLogRecord({"msg": "no room"}) for _ in range(4)]
+    passed = [record.msg for record in records if seldom.filter(record)]
+    assert passed == ["no room", "no room (2 similar messages suppressed)"]

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from bursar.ledger import Answer
-from bursar.web.advising import ADVICE_FILE
+from bursar.web.jobs import ADVICE_FILE
 from tests.web.annotating import Hand, Served, write_project
 from tests.web.small import make_project, right
 

@@ -1,4 +1,4 @@
-"""Active learning from Python: ask for items, tell their labels, predict the rest."""
+"""Active learning from Python: ask for items, tell their labels, predict the rest; settings are a few arguments."""
 
 from __future__ import annotations
 
@@ -10,20 +10,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.annotation.active_settings import LoopWishes, draft_of, same_contents
 from bursar.annotation.labelled import evidence_of, who_gave
-from bursar.annotation.projects import Draft, begin_with_given, create_project
+from bursar.annotation.projects import (
+    DATA_FILE,
+    UNIT,
+    Draft,
+    begin_with_given,
+    create_project,
+    in_parts,
+    mean_price,
+    parts_by_labels,
+    usual_rounds,
+    usual_seed_items,
+)
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.checks import fallback_notice
-from bursar.campaign.config import CONFIG_FILE
+from bursar.campaign.checks import check_served, fallback_notice
+from bursar.campaign.config import CONFIG_FILE, parse_config
 from bursar.campaign.runs import Run, differences
 from bursar.campaign.splits import load_parts
 from bursar.campaign.state import ItemRequest
-from bursar.corpus import Corpus, Labels
+from bursar.corpus import Corpus
 from bursar.corpus.corpus import Item
 from bursar.errors import ConfigError, LabelError
 from bursar.learners import Learner
@@ -32,7 +42,7 @@ from bursar.learners.learner import Scores, no_progress
 from bursar.ledger import Skip
 from bursar.predictions import Predictions
 from bursar.selection import Strategy
-from bursar.selection.strategy import Choose
+from bursar.selection.strategy import Choose, name_of_strategy
 from bursar.tasks import AnyBeliefs
 
 
@@ -203,11 +213,8 @@ class ActiveLearner:
         """The items with the labels that were told or came with the corpus, and no others."""
         known = self.labelled
         place = {id: at for at, id in enumerate(known.ids.tolist())}
-        rows = np.array([place.get(id, len(known)) for id in items.ids.tolist()], dtype=np.int64)
-        labels = {
-            name: Labels.concatenate([column, Labels.none(1, known.schema[name])]).take(rows)
-            for name, column in known.labels.items()
-        }
+        rows = np.array([place.get(id, -1) for id in items.ids.tolist()], dtype=np.int64)
+        labels = {name: column.take_or_none(rows) for name, column in known.labels.items()}
         return replace(items, labels=labels, schema=dict(known.schema))
 
     def _items(self, items: Corpus | None) -> Corpus:
@@ -265,3 +272,130 @@ class ActiveLearner:
         budget = self._campaign.config.budget
         what = "items" if budget.counts == "items" else "money"
         return f"<ActiveLearner of {', '.join(self.tasks)}: {self.spent:g} of {budget.total:g} {what}>"
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class LoopWishes:
+    """How to spend a budget; see ``ActiveLearner``."""
+
+    budget: float
+    strategy: str | Strategy | Choose = "auto"
+    prices: Mapping[str, Any] | None = None
+    currency: str = ""
+    batch_size: int | None = None
+    seed_items: int | None = None
+    audit: float = 0.0
+    seed: int = 0
+
+
+def draft_of(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> Draft:
+    """The corpus in the splits of a loop, and its settings, checked."""
+    if not corpus.schema:
+        raise ConfigError(
+            "the corpus has no tasks", fix='describe them: bursar.read(…, tasks={"intent": ["refund", "order"]})'
+        )
+    for name, task in corpus.schema.items():
+        if "labels" in task.vocabularies and not task.labels:
+            raise ConfigError(
+                f"task {name!r} has no labels", fix=f'list them: bursar.read(…, tasks={{"{name}": ["a", "b"]}})'
+            )
+    corpus = _parted(corpus)
+    config = parse_config(_table(corpus, wishes, learner), "ActiveLearner")
+    check_served(config)
+    return Draft(corpus, config)
+
+
+def _parted(corpus: Corpus) -> Corpus:
+    """The corpus in four splits: train (to choose from), dev and test (fully labelled), given (labelled already)."""
+    parts = parts_by_labels(corpus).tolist()
+    free = parts.count("train")
+    if free < 2:
+        what = "no item is" if not free else "only one item is"
+        raise ConfigError(
+            f"{what} left to label: {len(parts) - free:,} of {len(corpus):,} items are labelled for all tasks",
+            fix="compare strategies on labelled items with bursar.simulate, or label them anew: corpus.unlabelled()",
+        )
+    return in_parts(corpus, parts)
+
+
+def same_contents(stored: Corpus, given: Corpus) -> bool:
+    """Whether two corpora have the same items in the same parts, in whatever order their splits are listed."""
+    one, other = (in_parts(part, [part.splits[code] for code in part.split_codes]) for part in (stored, given))
+    return len(stored) == len(given) and one.digest() == other.digest()
+
+
+def _table(corpus: Corpus, wishes: LoopWishes, learner: Mapping[str, Any]) -> dict[str, Any]:
+    costs: dict[str, Any] = {"pricing": "predicted"}
+    price = None
+    if wishes.prices:
+        costs |= {"unit": UNIT, "currency": wishes.currency} | prices_table(corpus, wishes.prices)
+        price = typical_price(corpus, costs)
+    pool = len(corpus.in_split("train"))
+    plan = plan_loop(wishes.budget, price, pool, batch_size=wishes.batch_size, seed_items=wishes.seed_items)
+    audit: dict[str, Any] = {"share": wishes.audit}
+    if wishes.audit:
+        audit["rounds"] = plan.rounds
+    return {
+        "seed": wishes.seed,
+        "corpus": {"source": DATA_FILE, "format": "jsonl"},
+        "costs": costs,
+        "budget": plan.budget,
+        "strategy": {"name": name_of_strategy(wishes.strategy)},
+        "learner": dict(learner),
+        "audit": audit,
+    }
+
+
+def prices_table(corpus: Corpus, prices: Mapping[str, Any]) -> dict[str, Any]:
+    """Prices as in the [costs] table; a plain number is the price of an item. What is not named is free."""
+    free = {name: {"per_item": 0, f"per_{task.counted}": 0} for name, task in corpus.schema.items()}
+    table: dict[str, Any] = {"reading": {"per_item": 0, "per_word": 0}, **free}
+    for name, price in prices.items():
+        if name not in table:
+            raise ConfigError(f"prices: there is no task {name!r}", fix=f"use reading, {', '.join(corpus.schema)}")
+        table[name] = table[name] | (dict(price) if isinstance(price, Mapping) else {"per_item": price})
+    return table
+
+
+def typical_price(corpus: Corpus, costs: Mapping[str, Any]) -> float:
+    """The mean price of an unlabelled item for all tasks, before there is a model."""
+    model = parse_config({"costs": dict(costs)}, "prices").costs.model(list(corpus.schema.values()))
+    if (mean := mean_price(corpus, model)) <= 0:
+        raise ConfigError("prices: all items are free", fix="name a price, or leave prices out to count items")
+    return mean
+
+
+class LoopPlan(NamedTuple):
+    """The plan of a loop: the [budget] table, and the number of rounds that it should take."""
+
+    budget: dict[str, Any]
+    rounds: int
+
+
+def plan_loop(
+    budget: float, price: float | None, pool: int, *, batch_size: int | None = None, seed_items: int | None = None
+) -> LoopPlan:
+    """Plan a loop that spends a budget: a number of items, or money if an item has a ``price``.
+
+    The first batch is as large as the others if ``batch_size`` is given. There may be more rounds than planned, because
+    skipped items free money for others.
+    """
+    for what, value in (("budget", budget), ("batch_size", batch_size), ("seed_items", seed_items)):
+        if value is not None and not 0 < value < 1e12:
+            raise ConfigError(f"{what} = {value!r} is not a positive number", fix=f"for instance {what}=100")
+    if price is None and budget != int(budget):
+        raise ConfigError(f"budget = {budget!r} is not a whole number of items", fix="or give prices=, to count money")
+    each = 1.0 if price is None else price
+    affordable = budget / each
+    usual = batch_size if seed_items is None else seed_items
+    if affordable < 1:
+        raise ConfigError(f"a budget of {budget:g} buys no item, as one costs about {each:.2g}", fix="raise the budget")
+    wanted = usual_seed_items(affordable, pool) if usual is None else min(usual, max(1, pool - 1))
+    seed = min(wanted, int(affordable))
+    most = int(min(affordable - seed, pool - seed))
+    size = batch_size or -(-max(1, most) // usual_rounds(most))
+    rounds = -(-most // size)
+    per_round = float(size) if price is None else round(size * price, 4)
+    table = {"counts": "items" if price is None else "money", "total": float(budget), "seed_items": seed}
+    return LoopPlan(table | {"per_round": per_round, "rounds": 2 * rounds + 1}, max(1, rounds))

@@ -6,7 +6,6 @@ trained again, in a folder of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,49 +27,38 @@ from bursar.corpus import Corpus, Labels
 from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
-from bursar.ledger import Ledger
-from bursar.ledger.views import current_labels
-from bursar.predictions import HeldOut, ModelDescription, Predictions, export_model, held_out
+from bursar.ledger import Answer, Ledger
+from bursar.ledger.ledger import current_labels
+from bursar.predictions import HeldOut, ModelDescription, Predictions, TrainedModel, export_model, held_out
 from bursar.predictions.acceptance import Thresholds, thresholds_by_task
 from bursar.predictions.predictions import GIVEN
-from bursar.ragged import Ragged
 
 OWN_MODELS = "predicting"  # the folder of a model that had to be trained again
 SIMULATED = "simulated"
 
 
 @dataclass(frozen=True, eq=False)
-class NewestModel:
-    """The newest model of a project."""
+class NewestModel(TrainedModel):
+    """The newest model of a project, which was trained after this round."""
 
-    learner: Learner
-    round: int  # after which it was trained
-    items: int  # it was trained on
-    labels: Mapping[str, int]  # it was trained on, by task
-    scores: Mapping[str, Mapping[str, float]]  # on test items, by task; empty without any
-    held_out: Mapping[str, HeldOut]  # its labels of items that it was not trained on, by task
+    round: int
 
     def __str__(self) -> str:
-        return f"the model of round {self.round}, trained on {self.items:,} items"
+        return f"the model of round {self.round}, trained on {self.about.items:,} items"
 
 
 def predict_project(
-    folder: Path,
-    thresholds: float | Thresholds | None = None,
-    *,
-    trust: bool = False,
-    progress: Progress = no_progress,
+    folder: Path, thresholds: float | Thresholds | None = None, *, trust: bool = False, progress: Progress = no_progress
 ) -> tuple[Predictions, NewestModel]:
     """Label every item of a project or run, with the newest model where there is no other label.
 
     ``thresholds`` are only checked, before the model is loaded: ``Predictions.above`` applies them.
     """
-    run = Run.open(folder, trust=trust)
-    thresholds_by_task(list(run.parts.corpus.schema), thresholds)
-    with closing(Campaign(run.config, folder, parts=run.parts, lock=False, trust=trust)) as campaign:
+    with _reading(folder, trust) as campaign:
+        thresholds_by_task(list(campaign.corpus.schema), thresholds)
         model = newest_model(campaign, progress)
-        items, people = known_labels(campaign.parts, campaign.ledger, run.config.corpus.pool)
-        found = Predictions.of(model.learner, items, people=people, held_out=model.held_out, progress=progress)
+        items, people = known_labels(campaign.parts, campaign.ledger, campaign.config.corpus.pool)
+        found = Predictions.of(model.learner, items, people=people, held_out=model.about.held_out, progress=progress)
     return found, model
 
 
@@ -78,20 +66,15 @@ def export_project_model(
     project: Path, folder: Path, *, trust: bool = False, progress: Progress = no_progress
 ) -> list[str]:
     """Write the newest model of a project or run to a folder, with a model card; returns the files written."""
-    run = Run.open(project, trust=trust)
-    with closing(Campaign(run.config, project, parts=run.parts, lock=False, trust=trust)) as campaign:
+    with _reading(project, trust) as campaign:
         model = newest_model(campaign, progress)
-        models = campaign.models.under(campaign.state.terms().config)
-        about = ModelDescription(
-            name=run.config.name,
-            learner=run.config.learner.name,
-            options=models.options,
-            items=model.items,
-            labels=model.labels,
-            scores=model.scores,
-            held_out=model.held_out,
-        )
-        return export_model(model.learner, folder, about)
+        return export_model(model.learner, folder, model.about)
+
+
+def _reading(folder: Path, trust: bool) -> closing[Campaign]:
+    """The campaign of a project, which a server may have open."""
+    run = Run.open(folder, trust=trust)
+    return closing(Campaign(run.config, folder, parts=run.parts, lock=False, trust=trust))
 
 
 def newest_model(campaign: Campaign, progress: Progress = no_progress) -> NewestModel:
@@ -113,9 +96,9 @@ def newest_model(campaign: Campaign, progress: Progress = no_progress) -> Newest
         learner = _trained_again(campaign, models, progress)
         items = len(known.annotated)
         labels = {name: int(column.present.sum()) for name, column in known.annotated.labels.items()}
-    parts, dev = campaign.parts, known.dev
-    evidence = evidence_of(campaign.ledger, parts, dev, learner, progress)
-    return NewestModel(learner, record.round, items, labels, dict(record.test), evidence)
+    measured, config = evidence_of(campaign.ledger, campaign.parts, known.dev, learner, progress), campaign.config
+    trained = config.name, config.learner.name, models.options, items, labels
+    return NewestModel(learner, ModelDescription(*trained, dict(record.test), measured), record.round)
 
 
 def _trained_again(campaign: Campaign, models: Models, progress: Progress) -> Learner:
@@ -147,27 +130,20 @@ def evidence_of(
     return found
 
 
-# -- labels ------------------------------------------------------------------------------------------------------------
 def known_labels(parts: DataSplits, ledger: Ledger, pool: str) -> tuple[Corpus, dict[tuple[str, str], str]]:
     """All items with the labels of the ledger, and those that came with the data; and who gave which.
 
     Labels that the pool came with do not count: in a simulation they are what is bought.
     """
-    corpus = parts.corpus
-    in_pool = corpus.split_codes == corpus.splits.index(pool) if pool in corpus.splits else np.zeros(len(corpus), bool)
-    bought = ledger.view()
+    corpus, bought = parts.corpus, ledger.view()
+    in_pool = np.isin(corpus.split_codes, [corpus.splits.index(pool)] if pool in corpus.splits else [])
     at = corpus.positions(bought.ids.tolist())
     labels = {}
     for name, own in corpus.labels.items():
-        theirs = bought.labels[name]
-        source, known = np.arange(len(corpus)), np.flatnonzero(theirs.present)
-        nothing = len(corpus) + len(bought)
-        source[in_pool] = nothing
+        source = np.where(in_pool, -1, np.arange(len(corpus)))
+        known = np.flatnonzero(bought.labels[name].present)
         source[at[known]] = len(corpus) + known
-        empty = Ragged(own.rows.values[:0], np.zeros(2, dtype=np.int64))
-        rows = Ragged.concatenate([own.rows, theirs.rows, empty]).take(source)
-        present = np.concatenate([own.present, theirs.present, [False]])[source]
-        labels[name] = Labels(present, rows)
+        labels[name] = Labels.concatenate([own, bought.labels[name]]).take_or_none(source)
     return replace(_without_split(corpus, CAME_WITH_DATA, pool), labels=labels), who_gave(ledger)
 
 
@@ -175,20 +151,21 @@ def _without_split(corpus: Corpus, split: str, into: str) -> Corpus:
     """The corpus with the items of one split in another one: other programs know only train, dev and test."""
     if split not in corpus.splits or into not in corpus.splits:
         return corpus
-    codes = np.array([corpus.splits.index(into if name == split else name) for name in corpus.splits], dtype=np.int16)
     kept = [name for name in corpus.splits if name != split]
-    back = np.array([kept.index(name) if name in kept else -1 for name in corpus.splits], dtype=np.int16)
-    return replace(corpus, splits=tuple(kept), split_codes=back[codes[corpus.split_codes]])
+    codes = np.array([kept.index(into if name == split else name) for name in corpus.splits], dtype=np.int16)
+    return replace(corpus, splits=tuple(kept), split_codes=codes[corpus.split_codes])
 
 
 def who_gave(ledger: Ledger) -> dict[tuple[str, str], str]:
     """Who gave the current label of each item and task."""
-    entries = []
-    for answer in ledger.answers():
-        who = GIVEN if answer.purpose == CAME_WITH_DATA else f"person {answer.annotator}"
+
+    def who(answer: Answer) -> str:
         if answer.annotator == GoldAnnotator.name:
-            who = SIMULATED
-        entries += [
-            (answer.item, task, None if label is None else who, answer.role) for task, label in answer.labels.items()
-        ]
-    return current_labels(entries)
+            return SIMULATED
+        return GIVEN if answer.purpose == CAME_WITH_DATA else f"person {answer.annotator}"
+
+    return current_labels(
+        (answer.item, task, None if label is None else who(answer), answer.role)
+        for answer in ledger.answers()
+        for task, label in answer.labels.items()
+    )

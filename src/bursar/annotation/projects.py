@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
@@ -27,13 +26,14 @@ from bursar.campaign.pricing import Rate, check_unit, prices_at, prices_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN
 from bursar.corpus import FORMATS, Corpus, Labels
+from bursar.corpus.formats.format import new_folder
 from bursar.corpus.schema import recoded
 from bursar.errors import ConfigError, SchemaError
 from bursar.learners import Learner
 from bursar.ledger import Annotation, Submission
-from bursar.ragged import BoolArray, IntArray
+from bursar.ragged import IntArray
 from bursar.random_streams import rng
-from bursar.tasks import KINDS, Task, make_task
+from bursar.tasks import KINDS, CostModel, Task, make_task
 
 DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
 BEFORE = -1  # the round of labels that came with the corpus
@@ -45,6 +45,7 @@ FEWEST_HELD_OUT = 40  # labelled items; if there are fewer, none are held out
 A_ROUND, MOST_ROUNDS = 40, 10  # items in a round, as long as that makes no more than so many rounds
 MOST_SEED_ITEMS, SEED_SHARE = 40, 0.3  # the seed items of a budget: how many, and what share of it, at most
 HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # share of labelled items, and maximum number
+SPLITS = ("train", *HELD_OUT, GIVEN)
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class FullCost:
-    """What labelling every item of a pool for all tasks is expected to cost.
-
-    >>> everything = FullCost(items=5000, price=0.024)
-    >>> everything.total, everything.affordable(60.0), everything.affordable(500.0)
-    (120.0, 2500, 5000)
-    """
+    """What labelling every item of a pool for all tasks is expected to cost."""
 
     items: int
     price: float  # of an item, on average
@@ -112,19 +108,7 @@ class Draft:
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
 def task_of(text: str) -> Task:
-    """Parse a task: name, kind, and labels or, for regression, the range.
-
-    >>> task_of("intent:classification:alarm,music").labels
-    ('alarm', 'music')
-    >>> task_of("urgency:regression:0,5").high
-    5.0
-    >>> task_of("links:relations:part-of,in:place,person").entity_types
-    ('place', 'person')
-    >>> task_of("mood")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: 'mood' is not a task. Fix: write NAME:KIND:LABELS, as in mood:classification:good,bad
-    """
+    """Parse a task: name, kind, and labels or, for regression, the range."""
     name, *rest = (part.strip() for part in text.split(":"))
     if not name or not rest:
         raise ConfigError(f"{text!r} is not a task", fix="write NAME:KIND:LABELS, as in mood:classification:good,bad")
@@ -158,39 +142,36 @@ def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
-def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
-    """The corpus in the splits of a project: train (the pool), dev and test for evaluation, and given labels."""
+def parts_by_labels(corpus: Corpus) -> NDArray[Any]:
+    """The split of every item: dev or test if fully labelled there, given if elsewhere, else train (the pool)."""
     names = np.array([corpus.splits[code] for code in corpus.split_codes])
     known = np.all([column.present for column in corpus.labels.values()], axis=0)
-    parts = np.where(np.isin(names, list(HELD_OUT)) & known, names, "train")
+    return np.where(np.isin(names, list(HELD_OUT)) & known, names, np.where(known, GIVEN, "train"))
+
+
+def in_parts(corpus: Corpus, parts: Iterable[str]) -> Corpus:
+    """The corpus with these splits, listed in a fixed order."""
+    return replace(corpus, splits=SPLITS, split_codes=np.array([SPLITS.index(part) for part in parts], dtype=np.int16))
+
+
+def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
+    """The corpus in the splits of a project: train (the pool), dev and test for evaluation, and given labels."""
+    parts = parts_by_labels(corpus)
     if forget:
-        corpus = _without_labels(corpus, parts == "train")
+        parts[parts == GIVEN] = "train"
+        kept = np.where(parts == "train", -1, np.arange(len(corpus)))
+        corpus = corpus.with_labels({name: column.take_or_none(kept) for name, column in corpus.labels.items()})
     else:
-        labelled = np.flatnonzero(known & (parts == "train"))
-        if len(labelled) and len(labelled) == (parts == "train").sum():
-            raise ConfigError(
-                "all items are already labelled for all tasks",
-                fix="add items, or label them again with --forget-labels",
-            )
-        parts[labelled] = GIVEN
+        labelled = np.flatnonzero(parts == GIVEN)
+        if len(labelled) and not (parts == "train").any():
+            fix = "add items, or label them again with --forget-labels"
+            raise ConfigError("all items are already labelled for all tasks", fix=fix)
         if len(labelled) >= FEWEST_HELD_OUT and not np.isin(parts, list(HELD_OUT)).any():
             order = rng(seed, "held-out items").permutation(corpus.by_id(labelled))
             for part, (share, most) in HELD_OUT.items():
                 count = min(most, int(share * len(labelled)))
                 parts[order[:count]], order = part, order[count:]
-    splits = ("train", *HELD_OUT, GIVEN)
-    codes = np.array([splits.index(part) for part in parts.tolist()], dtype=np.int16)
-    return replace(corpus, splits=splits, split_codes=codes)
-
-
-def _without_labels(corpus: Corpus, which: BoolArray) -> Corpus:
-    """The corpus without the labels of some items."""
-    source = np.where(which, len(corpus), np.arange(len(corpus)))  # a row without a label is put last
-    labels = {
-        name: Labels.concatenate([column, Labels.none(1, corpus.schema[name])]).take(source)
-        for name, column in corpus.labels.items()
-    }
-    return replace(corpus, labels=labels)
+    return in_parts(corpus, parts.tolist())
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -221,11 +202,7 @@ def check_budget(wishes: Wishes, everything: FullCost) -> None:
 
 
 def money_text(sign: str, amount: float | Decimal) -> str:
-    """An amount with two decimals, or none if it is whole.
-
-    >>> money_text("€", 1234.5), money_text("$", 20)
-    ('€1,234.50', '$20')
-    """
+    """An amount with two decimals, or none if it is whole."""
     return f"{sign}{amount:,.2f}".removesuffix(".00")
 
 
@@ -256,29 +233,26 @@ def _priced(corpus: Corpus, wishes: Wishes) -> tuple[Corpus, dict[str, Any], Ful
     model = parse_config({"costs": costs}, "the project").costs.model(tasks)
     if wishes.hourly is not None:
         check_unit(model, wishes.hourly)
-    pool = corpus.take(corpus.in_split("train"))
-    price = float(np.mean(prices_of(model, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
+    price = mean_price(corpus, model)
     if not price > 0:
         raise ConfigError("annotation has no price", fix="give the cost of an hour: --hourly 20")
     return corpus, costs, FullCost(items, price)
 
 
-def usual_seed_items(affordable: float, pool: int, dev_items: int = 0) -> int:
-    """How many items to label before the first model: at most 40, and at most 30 % of what the budget buys.
+def mean_price(corpus: Corpus, costs: CostModel) -> float:
+    """The mean price of an item of the pool for all tasks, before there is a model."""
+    tasks, pool = list(corpus.schema.values()), corpus.take(corpus.in_split("train"))
+    return float(np.mean(prices_of(costs, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
 
-    >>> usual_seed_items(500, 1000), usual_seed_items(20, 1000)
-    (40, 6)
-    """
+
+def usual_seed_items(affordable: float, pool: int, dev_items: int = 0) -> int:
+    """How many items to label before the first model: at most 40, and at most 30 % of what the budget buys."""
     most = max(2, min(int(SEED_SHARE * affordable), pool // 2))
     return max(2, min(MOST_SEED_ITEMS, most - dev_items))
 
 
 def usual_rounds(items: int) -> int:
-    """The number of rounds for labelling a number of items: about 40 in each, in at most ten rounds.
-
-    >>> usual_rounds(10), usual_rounds(100), usual_rounds(5000)
-    (1, 2, 10)
-    """
+    """The number of rounds for labelling a number of items: about 40 in each, in at most ten rounds."""
     return int(np.clip(round(items / A_ROUND), 1, MOST_ROUNDS))
 
 
@@ -322,22 +296,12 @@ def create_project(
     folder: Path, draft: Draft, learner: Learner | None = None, *, watcher: Observer | None = None
 ) -> Run:
     """Write a project atomically: its folder appears when it is complete. ``watcher`` follows the first selection."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} already exists", fix="choose another folder")
-    place = folder.absolute()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    workshop = place.with_name(f".{place.name}.new-{os.getpid()}")
-    shutil.rmtree(workshop, ignore_errors=True)
-    workshop.mkdir()
-    try:
-        FORMATS["jsonl"].write(draft.corpus, workshop / DATA_FILE)
-        (workshop / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
-        _begin(workshop, draft, learner, watcher or Observer())
-        for lock in workshop.glob("*lock"):
+    with new_folder(folder) as place:
+        FORMATS["jsonl"].write(draft.corpus, place / DATA_FILE)
+        (place / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
+        _begin(place, draft, learner, watcher or Observer())
+        for lock in place.glob("*lock"):
             lock.unlink()
-        os.replace(workshop, place)
-    finally:
-        shutil.rmtree(workshop, ignore_errors=True)
     return Run.open(folder)
 
 
@@ -365,18 +329,7 @@ def begin_with_given(campaign: Campaign, items: IntArray, source: str) -> None:
 
 
 def toml_of(config: CampaignConfig) -> str:
-    """The configuration file of a campaign, without defaults.
-
-    >>> print(toml_of(parse_config({"name": "spring", "budget": {"rounds": 3}, "costs": {"reading": {"per_word": 2}}})))
-    name = "spring"
-    <BLANKLINE>
-    [costs]
-    reading = {per_word = 2}
-    <BLANKLINE>
-    [budget]
-    rounds = 3
-    <BLANKLINE>
-    """
+    """The configuration file of a campaign, without defaults."""
     table = config.model_dump(mode="json", exclude_unset=True)
     sections = {name: values for name, values in table.items() if isinstance(values, dict) and values}
     lines = _toml_lines({name: value for name, value in table.items() if not isinstance(value, dict)})

@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,9 @@ from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import RoundRecord
 from bursar.campaign.folder import Lock
 from bursar.campaign.participants import Observer
-from bursar.campaign.round_planner import Offer
 from bursar.campaign.runs import Run
 from bursar.compute import THIS_PROCESS, Engine, make_engine
 from bursar.errors import ConfigError
-from bursar.learners import Learner
 
 SUGGESTIONS = "suggestions"  # folder of the suggestions
 
@@ -38,12 +37,7 @@ def next_round(folder: Path, send: SendEvent, *, trust: bool = False, engine: En
     with ExitStack() as stack:
         stack.callback(Lock(folder / "training.lock", patience=30).release)  # an earlier process may still be ending
         campaign = stack.enter_context(closing(_campaign(folder, send, trust, engine)))
-
-        def offered(offer: Offer, learner: Learner) -> None:
-            waiting = campaign.state.open()
-            leave(folder / SUGGESTIONS, campaign.corpus, offer, waiting, learner, str(campaign.models.newest))
-
-        campaign.offered = offered
+        campaign.offered = partial(leave, folder / SUGGESTIONS, campaign)
         waiting, round = len(campaign.state.open()), campaign.state.rounds_opened
         if not campaign.state.complete(waiting, campaign.state.terms()):
             raise ConfigError(f"round {round} still has {waiting} open items", fix="answer them, or close the round")

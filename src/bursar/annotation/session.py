@@ -15,11 +15,10 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from bursar.annotation.answers import AnswerRecorder
-from bursar.annotation.ledger_mirror import LedgerMirror
+from bursar.annotation.answers import AnswerRecorder, LedgerMirror
 from bursar.annotation.round_worker import SUGGESTIONS
 from bursar.annotation.settings import SessionSettings
-from bursar.annotation.subprocess_events import run_child
+from bursar.annotation.subprocess_events import WorkerProcess, listen, training_command
 from bursar.annotation.suggestions import offered
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import RoundClosed
@@ -102,7 +101,6 @@ class AnnotationSession:
 
     # -- state -------------------------------------------------------------------------------------------------------
     def state(self) -> SessionState:
-        """The current state."""
         mirror = self._mirror
         with mirror.lock:
             round = self.campaign_state.rounds_opened
@@ -137,11 +135,10 @@ class AnnotationSession:
 
     def tasks(self) -> list[dict[str, Any]]:
         """The tasks as JSON, and for tagging whether spans may overlap."""
-        may_nest = self._campaign.models.may_nest
+        nested = self._campaign.models.may_nest
         return [
-            {"name": name, "form": task.form}
-            | task.describe()
-            | ({"nested": name in may_nest} if task.kind == "tagging" else {})
+            {"name": name, "form": task.form, **task.describe()}
+            | ({"nested": name in nested} if task.kind == "tagging" else {})
             for name, task in self.corpus.schema.items()
         ]
 
@@ -162,10 +159,7 @@ class AnnotationSession:
         return found
 
     def suggestions(self, id: str) -> dict[str, Any]:
-        """The latest model's suggestions for an open item: label and confidence by task, if above chance.
-
-        Items that evaluate the model have none.
-        """
+        """The newest model's suggestions for an open item, by task, above chance; none if it evaluates models."""
         return offered(self._mirror.suggestions.get(id, {}))
 
     # -- between rounds ----------------------------------------------------------------------------------------------
@@ -182,9 +176,9 @@ class AnnotationSession:
             returned: dict[int, list[str]] = {}
             for want in self._mirror.open.values():
                 returned.setdefault(want.round, []).append(want.id)
-            decisions = [RoundClosed(round=r, by=by, returned=tuple(items)) for r, items in returned.items()]
-            if decisions:
-                self.ledger.decide(*decisions)
+            if returned:
+                closed = [RoundClosed(round=r, by=by, returned=tuple(items)) for r, items in returned.items()]
+                self.ledger.decide(*closed)
                 self.refresh()
 
     def next_round(self, progress: Progress = no_progress) -> None:
@@ -195,7 +189,7 @@ class AnnotationSession:
                 raise LedgerError(training, fix="wait until it is done")
         try:
             self._failure = None
-            run_child(self.folder, None, progress, trust=self.run.trust)
+            listen(WorkerProcess(training_command(self.folder, self.run.trust)), progress)
         except Exception as wrong:
             self._failure = str(wrong), self._mirror.terms.changes
             raise
@@ -208,7 +202,7 @@ class AnnotationSession:
         with self._mirror.lock:
             key = f"{self._mirror.writes} {self.settings.check(changes) if changes else 'as it is'}"
         if key not in self._previews:
-            found = run_child(self.folder, changes, progress, trust=self.run.trust)
+            found = listen(WorkerProcess(training_command(self.folder, self.run.trust, changes)), progress)
             with self._mirror.lock:
                 self._previews[key] = found
                 for old in list(self._previews)[:-PREVIEWS]:

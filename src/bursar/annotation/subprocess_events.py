@@ -78,6 +78,11 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+def stages_sent(send: SendEvent) -> Progress:
+    """Progress as events."""
+    return lambda what, done: send({"event": "stage", "round": 0, "what": what, "done": round(done, 3)})
+
+
 # -- the parent's side -------------------------------------------------------------------------------------------------
 class WorkerProcess:
     """A running worker. Read ``events`` to their end, then ``code`` and ``message`` say how it ended."""
@@ -90,13 +95,7 @@ class WorkerProcess:
         self._tail: deque[str] = deque(maxlen=TAIL)
         self.code = 1
 
-    @property
-    def running(self) -> bool:
-        """Whether the worker has not ended yet."""
-        return self._process.poll() is None
-
     def kill(self) -> None:
-        """End the worker at once."""
         self._process.kill()
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -131,19 +130,12 @@ class WorkerProcess:
         return lines[-1] if lines else f"the training process exited with code {self.code}"
 
 
-def run_child(
-    folder: Path, changes: Mapping[str, Any] | None, progress: Progress, *, trust: bool = False
-) -> dict[str, Any]:
-    """Train the next round, or preview it with changes, in a worker process; returns its result."""
-    return listen(WorkerProcess(training_command(folder, trust, changes)), progress)
-
-
 def training_command(
     folder: Path, trust: bool = False, changes: Mapping[str, Any] | None = None, engine: str = "here"
 ) -> list[str]:
     """The command that trains the next round of a project, or previews it with changes."""
-    options = (["--trust"] if trust else []) + ([] if changes is None else ["--preview", json.dumps(changes)])
-    options += [] if engine == "here" else ["--engine", engine]
+    options = [*(["--trust"] if trust else []), *(["--engine", engine] if engine != "here" else [])]
+    options += [] if changes is None else ["--preview", json.dumps(changes)]
     return [*PYTHON, "bursar.annotation.round_worker", *options, "--", str(folder)]
 
 

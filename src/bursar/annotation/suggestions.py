@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.campaign import Campaign
 from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.round_planner import Offer, ScoredItems
-from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing, replacing_bytes
 from bursar.learners import Learner
@@ -41,13 +41,12 @@ class Left:
     items: Suggestions = field(default_factory=dict)
 
 
-def leave(
-    folder: Path, corpus: Corpus, offer: Offer, asked: tuple[ItemRequest, ...], learner: Learner, model: str
-) -> None:
+def leave(folder: Path, campaign: Campaign, offer: Offer, learner: Learner) -> None:
     """Store the model's suggestions for the new and the open items of a round, and its scores of the pool."""
     folder.mkdir(parents=True, exist_ok=True)
+    corpus, model = campaign.corpus, str(campaign.models.newest)
     chosen = offer.items[offer.chosen.items]
-    still = corpus.positions([want.id for want in asked if want.purpose not in MEASURING])
+    still = corpus.positions([want.id for want in campaign.state.open() if want.purpose not in MEASURING])
     if offer.measure is not None:
         _write_pool(folder / _pool(offer.round), offer.items, offer.scored)
     items = suggestions_for(learner, corpus.take(np.unique(np.concatenate([chosen, still]))))
@@ -71,9 +70,6 @@ def how_sure(confidence: float) -> str | None:
 
     Confidence ranges from chance, 0, to certainty, 1: see ``above_chance``. The minimum is a quarter: a probability of
     0.63 for two labels, of 0.33 for ten, of 0.25 for hundreds.
-
-    >>> [how_sure(confidence) for confidence in (0.1, 0.3, 0.6, 0.9)]
-    [None, 'possible', 'likely', 'very likely']
     """
     return next((word for least, word in WORDS if confidence >= least), None)
 
@@ -97,7 +93,6 @@ def suggestions_for(learner: Learner, items: Corpus) -> dict[str, dict[str, dict
     return found
 
 
-# -- the pool ----------------------------------------------------------------------------------------------------------
 def pool_left_for(folder: Path, round: int, corpus: Corpus) -> ScoredItems | None:
     """The candidates of a round and their scores; ``None`` if they are not stored."""
     try:

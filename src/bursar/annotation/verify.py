@@ -18,8 +18,7 @@ from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN, CampaignState
 from bursar.errors import BursarError, ConfigError
 from bursar.ledger import Answer, Ledger
-from bursar.ledger.head import HeadFile
-from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss, how_to_restore
+from bursar.ledger.losses import HeadFile, accept_loss, audit_entries, file_problems, find_loss, how_to_restore
 from bursar.ledger.records import ANSWER, OVERLAP
 
 PAID = (ANSWER, OVERLAP)
@@ -47,7 +46,6 @@ class Kept:
 
     @property
     def name(self) -> str:
-        """The display name."""
         return f"ledger{self.arm}"
 
     @property
@@ -75,17 +73,13 @@ def accept_losses(folder: Path) -> list[str]:
     with ExitStack() as stack:
         stack.callback(Lock(folder / "run.lock", patience=0.5).release)
         for kept in _ledgers(folder, run):
-            if lost := _lost(kept):
+            lost = find_loss(kept.place, kept.head, kept.begun)
+            if lost is None and (problems := audit_entries(kept.place)[1]):
+                lost = f"{kept.place} is damaged: {'; '.join(_few(problems))}"
+            if lost is not None:
                 entry = accept_loss(kept.place, kept.head, lost)
                 accepted.append(f"{lost}. Accepted: this is entry {entry} of the ledger")
     return accepted
-
-
-def _lost(kept: Kept) -> str | None:
-    lost = find_loss(kept.place, kept.head, kept.begun)
-    if lost is None and (problems := audit_entries(kept.place)[1]):
-        lost = f"{kept.place} is damaged: {'; '.join(_few(problems))}"
-    return lost
 
 
 def _settings(folder: Path) -> tuple[Run | None, Finding]:
@@ -132,9 +126,7 @@ def _verify_ledger(kept: Kept, run: Run | None) -> list[Finding]:
         return [Finding(kept.name, "cannot be opened", (str(wrong),))]
     with closing(ledger):
         state = CampaignState(kept.config, ledger)
-        checked = {"answers": _wrong_answers(state), "money": _wrong_charges(state)}
-        rest = [Finding(f"{kept.name}: {what}", words, _few(wrong)) for what, (words, wrong) in checked.items()]
-        return [_verify_entries(kept), *rest]
+        return [_verify_entries(kept), _verify_answers(kept.name, state), _verify_charges(kept.name, state)]
 
 
 def _verify_entries(kept: Kept) -> Finding:
@@ -142,20 +134,19 @@ def _verify_entries(kept: Kept) -> Finding:
     return Finding(f"{kept.name}: entries", f"{count:,}, compared with their digests", _few(problems))
 
 
-def _wrong_answers(state: CampaignState) -> tuple[str, list[str]]:
+def _verify_answers(name: str, state: CampaignState) -> Finding:
     """Answers to unknown items or tasks, and labels that cannot be decoded."""
-    ledger, problems, count = state.ledger, [], 0
-    for answer in ledger.answers():
-        for annotation in answer.annotations():
-            count += 1
-            try:
-                ledger.check([annotation])
-            except BursarError as wrong:
-                problems.append(f"{answer.key!r} by {answer.annotator}: {wrong.message}")
-    return f"{count:,}, all of known items and tasks", problems
+    said = [(answer, one) for answer in state.ledger.answers() for one in answer.annotations()]
+    problems = []
+    for answer, annotation in said:
+        try:
+            state.ledger.check([annotation])
+        except BursarError as wrong:
+            problems.append(f"{answer.key!r} by {answer.annotator}: {wrong.message}")
+    return Finding(f"{name}: answers", f"{len(said):,}, all of known items and tasks", _few(problems))
 
 
-def _wrong_charges(state: CampaignState) -> tuple[str, list[str]]:
+def _verify_charges(name: str, state: CampaignState) -> Finding:
     """Answers whose charge differs from the price of their labels in that round."""
     charged, problems = state.ledger.charged(), []
     for answer in state.ledger.answers():
@@ -167,7 +158,8 @@ def _wrong_charges(state: CampaignState) -> tuple[str, list[str]]:
         if paid != due:
             problems.append(f"{answer.key!r}: {sum(paid.values())} was charged, but {sum(due.values())} is due")
     problems += [f"{key!r}: {sum(paid.values())} was charged without an answer" for key, paid in charged.items()]
-    return f"{state.terms().costs.show(state.ledger.spent())} spent, charge by charge", problems
+    spent = state.terms().costs.show(state.ledger.spent())
+    return Finding(f"{name}: money", f"{spent} spent, charge by charge", _few(problems))
 
 
 def _due(state: CampaignState, answer: Answer) -> dict[str, int]:
@@ -189,8 +181,14 @@ def _verify_files(kept: Kept) -> Iterator[Finding]:
         ("scores of the pool", f"{SUGGESTIONS}/pool-*.npz", _read_arrays),
     ]
     for what, pattern, read in checks:
-        if files := sorted(kept.folder.glob(pattern)):
-            yield _readable(what, files, read)
+        files, problems = sorted(kept.folder.glob(pattern)), []
+        for file in files:
+            try:
+                read(file)
+            except Exception as wrong:  # a damaged file can raise anything
+                problems.append(f"{file} cannot be read: {wrong}")
+        if files:
+            yield Finding(what, f"{len(files):,} read", _few(problems))
     server = kept.folder / "web.sqlite"
     if server.exists():
         yield Finding("accounts and leases", server.name, _few(file_problems(server)))
@@ -200,16 +198,6 @@ def _read_arrays(file: Path) -> None:
     with np.load(file, allow_pickle=False) as arrays:
         for name in arrays.files:
             arrays[name]
-
-
-def _readable(what: str, files: Sequence[Path], read: Callable[[Path], object]) -> Finding:
-    problems = []
-    for file in files:
-        try:
-            read(file)
-        except Exception as wrong:  # a damaged file can raise anything
-            problems.append(f"{file} cannot be read: {wrong}")
-    return Finding(what, f"{len(files):,} read", _few(problems))
 
 
 def _few(problems: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bursar.ledger.decisions import Decision, JsonRecord
+from bursar.ledger.records import Decision, JsonRecord
 
 
 class CampaignBegun(Decision):

@@ -11,7 +11,7 @@ from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.decisions import ConfidenceSummary, RoundRecord, RoundSelection, SettingChange, SplitDecision
 from bursar.errors import ConfigError
 from bursar.ledger import SpendingLine
-from bursar.ledger.decisions import JsonRecord
+from bursar.ledger.records import JsonRecord
 
 SCHEMA_VERSION = 1
 

@@ -169,7 +169,7 @@ def _wait_for_webhook(sync: Sync, studio: Studio, url: str | None, every: float)
     if url is None:
         yield lambda: time.sleep(every)
         return
-    from bursar.web.labelstudio.webhook import WebhookListener
+    from bursar.web.labelstudio.sync import WebhookListener
 
     with WebhookListener(url) as webhook:
         studio.register_webhook(sync.project(), webhook.url)

@@ -116,7 +116,7 @@ def parse_thresholds(given: Iterable[str] | None) -> float | dict[str, float]:
 def _summary(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> dict[str, Any]:
     accepted = {about.task: about.to_json() for about in found.accepted(thresholds)}
     steps = {name: [step.to_json() for step in found.ladder(name)] for name in found.tasks}
-    trained = {"round": model.round, "items": model.items, "labels": dict(model.labels)}
+    trained = {"round": model.round, "items": model.about.items, "labels": dict(model.about.labels)}
     written = None if out is None else str(out)
     return {"out": written, "items": len(found), "by": found.counts(), "model": trained} | {
         "accepted": accepted,
@@ -125,7 +125,7 @@ def _summary(found: Predictions, model: NewestModel, thresholds: dict[str, float
 
 
 def _print(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> None:
-    from bursar.predictions.cells import IN_ONE_CELL
+    from bursar.predictions.predictions import IN_ONE_CELL
 
     typer.echo(f"Labels by {model}, where people gave none:")
     for about in found.accepted(thresholds):

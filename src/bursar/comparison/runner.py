@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.annotation.active_settings import plan_loop, prices_table, typical_price
+from bursar.annotation.active_learner import plan_loop, prices_table, typical_price
 from bursar.annotation.projects import UNIT
 from bursar.campaign.checks import check_served, fallback_notice
 from bursar.campaign.config import parse_config

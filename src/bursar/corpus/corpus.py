@@ -35,6 +35,11 @@ class Labels:
     def take(self, items: IntArray) -> Labels:
         return Labels(self.present[items], self.rows.take(items))
 
+    def take_or_none(self, items: IntArray) -> Labels:
+        """The labels at these positions; −1 stands for an item without a label."""
+        nothing = Labels(np.zeros(1, dtype=bool), Ragged(self.rows.values[:0], np.zeros(2, np.int64)))
+        return Labels.concatenate([self, nothing]).take(np.where(np.asarray(items) < 0, len(self), items))
+
     @staticmethod
     def none(items: int, task: Task) -> Labels:
         """No label for any item."""

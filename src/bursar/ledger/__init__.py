@@ -1,8 +1,7 @@
 """The append-only record of annotations, money and decisions."""
 
-from bursar.ledger.decisions import Decision
 from bursar.ledger.ledger import Ledger
-from bursar.ledger.records import Annotation, Answer, Charge, Receipt, Skip, SpendingLine, Submission, Timing
+from bursar.ledger.records import Annotation, Answer, Charge, Decision, Receipt, Skip, SpendingLine, Submission, Timing
 
 __all__ = [
     "Annotation",

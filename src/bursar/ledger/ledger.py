@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import sqlalchemy as sa
 
-from bursar.corpus import Corpus
+from bursar.corpus import Corpus, Labels
 from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
-from bursar.ledger.checks import check_annotations, check_skip, check_submission, check_text, dump
-from bursar.ledger.decisions import Decision, SkipUndone
-from bursar.ledger.head import HeadFile
 from bursar.ledger.log import SKIP, SUBMISSION, head_of, next_numbers, record, record_decision, running_number
-from bursar.ledger.losses import check_for_loss, note_head
-from bursar.ledger.migrations import migrate
-from bursar.ledger.ownership import Ownership
-from bursar.ledger.places import Store, check_server, holds_ledger, open_store
-from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, SpendingLine, Submission, Timing
-from bursar.ledger.views import corpus_with_labels, current_labels
+from bursar.ledger.losses import HeadFile, check_for_loss, note_head
+from bursar.ledger.places import Ownership, Store, check_server, holds_ledger, open_store
+from bursar.ledger.records import (
+    ADJUDICATION,
+    ANSWER,
+    CORRECTION,
+    OVERLAP,
+    Annotation,
+    Answer,
+    Decision,
+    Receipt,
+    Skip,
+    SkipUndone,
+    SpendingLine,
+    Submission,
+    Timing,
+    check_annotations,
+    check_skip,
+    check_submission,
+    check_text,
+    dump,
+)
+from bursar.ledger.schema import migrate
+from bursar.ragged import Ragged, offsets_of
 
 D = TypeVar("D", bound=Decision)
 
@@ -93,12 +109,10 @@ class Ledger:
         """
         if self._store.writer.dialect.name != "postgresql":
             return False
-        if self._ownership is not None:
-            return self._ownership.take()
-        ownership = Ownership(self._store)
-        ownership.take(patience=3.0)  # the previous owner may still be shutting down
-        self._ownership = ownership
-        return True
+        owner = self._ownership or Ownership(self._store)
+        taken = owner.take(patience=0.0 if self._ownership else 3.0)  # the previous owner may still be shutting down
+        self._ownership = owner
+        return taken
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def submit(self, submission: Submission) -> Receipt:
@@ -155,10 +169,7 @@ class Ledger:
         return next(skip for skip in self.skips(undone=True) if skip.key == key)
 
     def decide(self, *decisions: Decision) -> None:
-        """Record decisions, all or none.
-
-        Repeating a decision changes nothing; a different one for the same round and kind is an error.
-        """
+        """Record all decisions or none. A repeat changes nothing; another of the same round and kind is an error."""
         with self._writing() as connection:
             for decision in decisions:
                 known = _decision(connection, decision.round, decision.stored_kind)
@@ -188,18 +199,14 @@ class Ledger:
     def keys(self, round: int | None = None) -> set[str]:
         """The keys of all submissions, or of one round's."""
         s = tables.submissions.c
-        query = sa.select(s.key) if round is None else sa.select(s.key).where(s.round == round)
-        return set(self._column(query))
+        return set(self._column(sa.select(s.key).where(*([] if round is None else [s.round == round]))))
 
     def spent(self, round: int | None = None, purpose: str | None = None) -> int:
         """Money spent, in whole units: in all, in one round, or for one purpose."""
-        s = tables.submissions.c
+        wanted = {"round": round, "purpose": purpose}
+        about = [tables.submissions.c[name] == value for name, value in wanted.items() if value is not None]
         query = sa.select(sa.func.coalesce(sa.func.sum(tables.charges.c.actual), 0)).join(tables.submissions)
-        if round is not None:
-            query = query.where(s.round == round)
-        if purpose is not None:
-            query = query.where(s.purpose == purpose)
-        return int(self._column(query)[0])
+        return int(self._column(query.where(*about))[0])
 
     def spent_on(self, items: Iterable[str]) -> int:
         """Money spent on these items."""
@@ -229,10 +236,7 @@ class Ledger:
 
     # -- reading: annotations --------------------------------------------------------------------------------------
     def bought(self, round: int | None = None, purposes: Iterable[str] | None = None) -> list[str]:
-        """The ids of the items bought, in order of purchase; of one round or some purposes if given.
-
-        An item that only has overlap answers does not count as bought.
-        """
+        """The ids of items bought (with more than overlap answers), in order; of one round or some purposes."""
         s, e = tables.submissions.c, tables.entries.c
         query = sa.select(e.item).join_from(tables.entries, tables.submissions).where(s.role != OVERLAP).order_by(e.id)
         if round is not None:
@@ -285,10 +289,7 @@ class Ledger:
         return [Skip(**row, **gone.get(row["key"], {})) for row in rows if undone or row["key"] not in gone]
 
     def view(self, ids: Iterable[str] | None = None) -> Corpus:
-        """The annotated items, or those with these ids, as a corpus with the labels of the ledger only.
-
-        If there are several answers for an item and task, the current one counts: see ``current_labels``.
-        """
+        """The annotated items, all or with these ids, with the labels that count: see ``current_labels``."""
         s, e = tables.submissions.c, tables.entries.c
         query = sa.select(e.item, e.task, e.label, s.role).join_from(tables.entries, tables.submissions)
         held = current_labels(tuple(row) for row in self._rows(query.order_by(e.id)))
@@ -347,3 +348,42 @@ def _undone(connection: sa.Connection) -> dict[str, dict[str, Any]]:
 
 def _used_before(key: str, what: str) -> LedgerError:
     return LedgerError(f"the key {key!r} was used before for another {what}", fix="send a correction under its own key")
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+def current_labels(entries: Iterable[tuple[str, str, str | None, str]]) -> dict[tuple[str, str], str]:
+    """The current label of each item and task, given all (item, task, label, role) in order of recording.
+
+    It is the newest adjudication or correction, if there is one, else the newest answer. Overlap answers never count.
+    Retracting a label (``None``) retracts all before it, so that the next answer counts.
+    """
+    held: dict[tuple[str, str], str] = {}
+    settled = set()
+    for item, task, label, role in entries:
+        place = item, task
+        if role == OVERLAP or (role == ANSWER and place in settled):
+            continue
+        settled.discard(place)
+        held.pop(place, None)
+        if label is not None:
+            held[place] = label
+            if role in (ADJUDICATION, CORRECTION):
+                settled.add(place)
+    return held
+
+
+def corpus_with_labels(corpus: Corpus, held: Mapping[tuple[str, str], str]) -> Corpus:
+    """The items that have any of these labels (JSON, by item and task), with these labels only."""
+    chosen = corpus.take(np.unique(corpus.positions(dict.fromkeys(item for item, _ in held))))
+    return chosen.with_labels({name: _column(chosen, name, held) for name in chosen.schema})
+
+
+def _column(items: Corpus, name: str, held: Mapping[tuple[str, str], str]) -> Labels:
+    task = items.schema[name]
+    vocabulary = task.closed_vocabularies()
+    texts = [held.get((id, name)) for id in items.ids.tolist()]
+    sized = zip(texts, items.words.tolist(), strict=True)
+    rows = [[] if text is None else task.rows(json.loads(text), words, vocabulary) for text, words in sized]
+    flat = np.array([row for item in rows for row in item], dtype=task.dtype).reshape(-1, task.width)
+    present = np.array([text is not None for text in texts], dtype=bool)
+    return Labels(present, Ragged(flat, offsets_of([len(item) for item in rows])))

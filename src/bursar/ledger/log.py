@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,9 +17,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from bursar.ledger import schema as tables
-from bursar.ledger.decisions import Decision, LossAccepted
+from bursar.ledger.records import Decision, LossAccepted
 
-LEDGER, SUBMISSION, SKIP, DECISION = "ledger", "submission", "skip", "decision"
+SUBMISSION, SKIP, DECISION = "submission", "skip", "decision"
 # The parts of a record: rows of tables, selected by a column. Times are included. A column that is added to a table
 # later is not part of these digests.
 PARTS: dict[str, dict[sa.Table, tuple[str, tuple[str, ...]]]] = {
@@ -50,11 +49,6 @@ class Head:
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
-def begin_log(connection: sa.Connection) -> None:
-    """Write entry 0, which holds the ledger's id."""
-    connection.execute(tables.log.insert(), {"id": 0, "kind": LEDGER, "record": 0, "digest": uuid.uuid4().hex})
-
-
 def next_numbers(connection: sa.Connection, *numbered: sa.Table) -> list[int]:
     """The id of the next row of each table; ids have no gaps."""
     return [number + 1 for number in connection.execute(_newest(*numbered)).one()]

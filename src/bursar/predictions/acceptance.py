@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,30 +26,19 @@ NEEDED_FOR = (0.05, 0.1)  # held-out items are enough if 5 % of errors cannot be
 LADDER = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)  # thresholds that are shown side by side
 
 
-def error_interval(wrong: int, items: int, level: float = LEVEL) -> tuple[float, float]:
-    """The exact interval of a share, by Clopper and Pearson.
-
-    >>> low, high = error_interval(2, 100)
-    >>> round(low, 4), round(high, 4)
-    (0.0024, 0.0704)
-    >>> error_interval(0, 0)
-    (0.0, 1.0)
-    """
+def error_interval(wrong: int, items: int) -> tuple[float, float]:
+    """The exact interval of a share, by Clopper and Pearson."""
     from scipy.special import betaincinv
 
-    rest = (1 - level) / 2
+    rest = (1 - LEVEL) / 2
     low = float(betaincinv(wrong, items - wrong + 1, rest)) if wrong else 0.0
     high = float(betaincinv(wrong + 1, items - wrong, 1 - rest)) if wrong < items else 1.0
     return low, high
 
 
-def items_needed(share: float = NEEDED_FOR[0], most: float = NEEDED_FOR[1]) -> int:
-    """How many held-out items tell this share of errors from a larger one: the interval's upper end is below it.
-
-    >>> items_needed()
-    154
-    """
-    items = 1
+def items_needed() -> int:
+    """How many held-out items tell 5 % of errors from 10 %: the interval's upper end is below it."""
+    (share, most), items = NEEDED_FOR, 1
     while error_interval(math.ceil(share * items), items)[1] >= most:
         items += 1
     return items
@@ -59,11 +48,7 @@ Thresholds = Mapping[str, float]  # by task
 
 
 def thresholds_by_task(tasks: Sequence[str], given: float | Thresholds | None) -> dict[str, float]:
-    """A threshold for every task, from one for all or from some by task; 0 for the others.
-
-    >>> thresholds_by_task(["intent", "slots"], {"slots": 0.9})
-    {'intent': 0.0, 'slots': 0.9}
-    """
+    """A threshold for every task, from one for all or from some by task; 0 for the others."""
     wanted = dict.fromkeys(tasks, float(given)) if isinstance(given, int | float) else dict(given or {})
     for name, value in wanted.items():
         if name not in tasks:
@@ -90,8 +75,8 @@ def held_out(
 ) -> dict[str, HeldOut]:
     """Compare a learner's labels with those of items that it was not trained on, by task."""
     items = in_codes_of(learner.tasks, items)
-    sure: dict[str, list[FloatArray]] = {name: [] for name in learner.tasks}
-    right: dict[str, list[BoolArray]] = {name: [] for name in learner.tasks}
+    sure: dict[str, list[FloatArray]] = {name: [np.zeros(0)] for name in learner.tasks}
+    right: dict[str, list[BoolArray]] = {name: [np.zeros(0, dtype=bool)] for name in learner.tasks}
     for part, beliefs in learner.predict_in_chunks(items, progress=progress):
         for name, task in learner.tasks.items():
             if name not in items.schema:
@@ -100,21 +85,13 @@ def held_out(
             gold, guess = items.labels[name].rows.take(part[known]), task.decode(beliefs[name]).take(known)
             sure[name].append(confidence_of(learner.tasks, beliefs, name)[known])
             right[name].append(task.agrees(gold, guess))
-    found = {
-        name: HeldOut(np.concatenate(sure[name]), np.concatenate(right[name]), source) for name in sure if sure[name]
-    }
+    found = {name: HeldOut(np.concatenate(sure[name]), np.concatenate(right[name]), source) for name in sure}
     return {name: about for name, about in found.items() if len(about)}
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What accepting a model's labels above a threshold gives: how many labels, and how many errors to expect.
-
-    >>> sure = np.linspace(0.01, 1, 100)
-    >>> found = Acceptance.of("intent", 0.8, sure, HeldOut(sure, sure > 0.82))
-    >>> print(found)
-    intent: accept the model above 0.8: 21 % of items, 9.5 % (1.2 to 30.4) errors (2 of 21 test items)
-    """
+    """What accepting a model's labels above a threshold gives: how many labels, and how many errors to expect."""
 
     task: str
     threshold: float
@@ -177,12 +154,9 @@ class Acceptance:
         return f"{start}: {share}, {self.error_words} ({self.wrong} of {self.above} {self.source})"
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        counts = {"items": self.items, "accepted": self.accepted, "share": round(self.share, 6)}
-        measured = {"held_out": self.held_out, "above": self.above, "wrong": self.wrong, "source": self.source}
         low, high = self.interval or (None, None)
         errors = {"errors": self.errors, "low": low, "high": high, "unknown": self.unknown}
-        return {"task": self.task, "threshold": self.threshold} | counts | measured | errors | {"words": str(self)}
+        return asdict(self) | {"share": round(self.share, 6)} | errors | {"words": str(self)}
 
 
 def _percent(share: float) -> str:
@@ -190,5 +164,5 @@ def _percent(share: float) -> str:
 
 
 def ladder(task: str, sure: FloatArray, known: HeldOut | None) -> list[Acceptance]:
-    """The same for several thresholds, to choose one."""
+    """What several thresholds give, to choose one."""
     return [Acceptance.of(task, threshold, sure, known) for threshold in LADDER]

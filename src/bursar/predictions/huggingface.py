@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bursar.errors import LearnerError
 from bursar.learners.encoders import BUNDLED
-from bursar.learners.encoders.bert import BertEncoder
+from bursar.learners.encoders.bert import BertEncoder, parameter_names
 from bursar.learners.encoders.encoder import Encoder
 from bursar.learners.encoders.huggingface import HuggingFaceEncoder
 from bursar.learners.neural import NeuralLearner, prepared_encoder
@@ -23,13 +23,9 @@ from bursar.tasks import Task
 
 HEADS = "heads.safetensors"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+ENCODERS = (BertEncoder, HuggingFaceEncoder)  # those that exist in this layout
 KEPT = ("embeddings.", "encoder.", "pooler.")  # of a BERT's weights; others are heads that were pretrained
 ENCODER = "encoder."  # what the encoder's weights start with in a model
-
-
-def has_layout(learner: NeuralLearner) -> bool:
-    """Whether the encoder of a learner exists in Hugging Face's layout."""
-    return isinstance(learner.encoder, BertEncoder | HuggingFaceEncoder)
 
 
 def place_of(folder: Path, number: int, models: int) -> Path:
@@ -47,11 +43,8 @@ def write_neural(learner: NeuralLearner, folder: Path) -> dict[str, Any]:
     save_file(heads, folder / HEADS, metadata={"format": "pt"})
     # The encoder that is written has the layers in use, and is pretrained already.
     settings = asdict(replace(learner.settings, layers=None, pretraining_steps=0)) | {"encoder": "."}
-    return {
-        "settings": settings,
-        "models": [list(model.tasks) for model in learner.models],
-        "temperatures": dict(learner.temperatures),
-    }
+    groups = [list(model.tasks) for model in learner.models]
+    return {"settings": settings, "models": groups, "temperatures": dict(learner.temperatures)}
 
 
 def read_neural(tasks: Mapping[str, Task], about: Mapping[str, Any], folder: Path) -> NeuralLearner:
@@ -89,9 +82,8 @@ def write_encoder(encoder: Encoder, source: str, folder: Path) -> None:
     from transformers import AutoTokenizer
 
     encoder.model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(
-        source, use_fast=True, add_prefix_space=True, trust_remote_code=False
-    ).save_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, add_prefix_space=True, trust_remote_code=False)
+    tokenizer.save_pretrained(folder)
 
 
 def _folder_of(source: str) -> Path:
@@ -113,11 +105,8 @@ def _write_bert(encoder: BertEncoder, source: Path, folder: Path) -> None:
     old = {name.removeprefix("bert."): value for name, value in load_file(source / "model.safetensors").items()}
     weights = {name: value for name, value in old.items() if name.startswith(KEPT) and _layer(name) < encoder.depth}
     weights |= _their_names(encoder)
-    save_file(
-        {name: value.contiguous() for name, value in weights.items()},
-        folder / "model.safetensors",
-        metadata={"format": "pt"},
-    )
+    packed = {name: value.contiguous() for name, value in weights.items()}
+    save_file(packed, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def _layer(name: str) -> int:
@@ -128,26 +117,9 @@ def _layer(name: str) -> int:
 
 def _their_names(encoder: BertEncoder) -> dict[str, Tensor]:
     """The encoder's weights under Hugging Face's names; the inverse of how they are loaded."""
-    ours = encoder.state_dict()
-    theirs = {
-        "embeddings.word_embeddings.weight": ours["word_embedding.weight"],
-        "embeddings.position_embeddings.weight": ours["place_embedding.weight"],
-        "embeddings.token_type_embeddings.weight": ours["type_embedding.weight"],
-        "embeddings.LayerNorm.weight": ours["embedding_norm.weight"],
-        "embeddings.LayerNorm.bias": ours["embedding_norm.bias"],
+    weights = encoder.state_dict()
+    return {
+        name: value
+        for ours, theirs in parameter_names(encoder.depth)
+        for name, value in zip(theirs, weights[ours].chunk(len(theirs)), strict=True)
     }
-    parts = {
-        "attended": "attention.output.dense",
-        "attention_norm": "attention.output.LayerNorm",
-        "inner": "intermediate.dense",
-        "outer": "output.dense",
-        "output_norm": "output.LayerNorm",
-    }
-    for number in range(encoder.depth):
-        mine, start = f"layers.{number}", f"encoder.layer.{number}"
-        for kind in ("weight", "bias"):
-            projections = ours[f"{mine}.query_key_value.{kind}"].chunk(3)
-            for name, value in zip(("query", "key", "value"), projections, strict=True):
-                theirs[f"{start}.attention.self.{name}.{kind}"] = value
-            theirs |= {f"{start}.{name}.{kind}": ours[f"{mine}.{part}.{kind}"] for part, name in parts.items()}
-    return theirs

@@ -1,9 +1,10 @@
-"""Predictions: the label of every item for every task, how sure it is, and who gave it."""
+"""Predictions: the label of every item for every task, how sure it is, and who gave it; as a table too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,17 @@ from bursar.corpus import FORMATS, Corpus, Labels, write
 from bursar.corpus.formats.table_files import suffix_of
 from bursar.corpus.formats.table_writers import WRITERS, write_table
 from bursar.corpus.formats.write_checks import UnknownTaskError, suggest_task_names
-from bursar.errors import ConfigError, DataError
+from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, in_codes_of, no_progress
 from bursar.predictions.acceptance import Acceptance, HeldOut, Thresholds, ladder, thresholds_by_task
-from bursar.predictions.cells import table_of
-from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
+from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.uncertainty import confidence_of
 
 UNLABELLED, BELOW, MODEL, GIVEN = "", "below threshold", "model", "given"
 FIRST = (UNLABELLED, BELOW, MODEL, GIVEN)  # the makers of labels that are not people
+DIGITS = 4  # of how sure a model is, in a table
+IN_ONE_CELL = ("classification", "regression")  # kinds whose JSON is one value
 FLAT = (".csv", ".tsv", ".xlsx", ".xlsm")  # tables whose cells are read by people
 
 
@@ -94,15 +96,9 @@ class Predictions:
 
     def __getitem__(self, at: int) -> Prediction:
         item = self.corpus[at]
-        sure = {name: float(values[at]) for name, values in self.sure.items()}
-        return Prediction(
-            item.id,
-            item.text,
-            item.labels,
-            {name: None if value != value else value for name, value in sure.items()},
-            {name: self.makers[codes[at]] for name, codes in self.by.items()},
-            item.metadata,
-        )
+        sure = {name: None if np.isnan(values[at]) else float(values[at]) for name, values in self.sure.items()}
+        by = {name: self.makers[codes[at]] for name, codes in self.by.items()}
+        return Prediction(item.id, item.text, item.labels, sure, by, item.metadata)
 
     def __iter__(self) -> Iterator[Prediction]:
         return (self[at] for at in range(len(self)))
@@ -123,11 +119,9 @@ class Predictions:
     def with_tasks(self, names: Sequence[str]) -> Predictions:
         """The same items with these tasks only."""
         chosen = list(dict.fromkeys(names))
-        corpus = self.corpus.with_tasks(chosen)
-        sure = {name: self.sure[name] for name in chosen}
-        by = {name: self.by[name] for name in chosen}
-        held_out = {name: about for name, about in self.held_out.items() if name in chosen}
-        return replace(self, corpus=corpus, sure=sure, by=by, held_out=held_out)
+        columns = {"sure": self.sure, "by": self.by, "held_out": self.held_out}
+        kept: Any = {what: {name: own[name] for name in chosen if name in own} for what, own in columns.items()}
+        return replace(self, corpus=self.corpus.with_tasks(chosen), **kept)
 
     # -- thresholds ----------------------------------------------------------------------------------------------------
     def thresholds(self, given: float | Thresholds | None) -> dict[str, float]:
@@ -139,7 +133,7 @@ class Predictions:
         labels, by = {}, dict(self.by)
         for name, threshold in self.thresholds(thresholds).items():
             weak = self.sure[name] < threshold  # NaN is never below
-            labels[name] = _without(self.corpus.labels[name], weak)
+            labels[name] = self.corpus.labels[name].take_or_none(np.where(weak, -1, np.arange(len(self))))
             by[name] = np.where(weak, FIRST.index(BELOW), self.by[name])
         return replace(self, corpus=self.corpus.with_labels(labels), by=by)
 
@@ -154,8 +148,7 @@ class Predictions:
 
     def _own(self, task: str) -> FloatArray:
         """How sure the model is of its labels, without those of others."""
-        sure = self.sure[task]
-        own: FloatArray = sure[~np.isnan(sure)]
+        own: FloatArray = self.sure[task][~np.isnan(self.sure[task])]
         return own
 
     # -- tables and files ----------------------------------------------------------------------------------------------
@@ -182,13 +175,13 @@ class Predictions:
         found, path = self if threshold is None else self.above(threshold), Path(path)
         check_target(path, format)
         if format is not None:
-            _write_corpus(found.corpus, path, FORMATS[format].name, options)
+            write_corpus(found.corpus, path, FORMATS[format].name, options)
         else:
             kind = suffix_of(path)
             write_table(table_of(found, json_values=kind not in FLAT), path, kind)
 
 
-def _write_corpus(corpus: Corpus, path: Path, format: str, options: Mapping[str, Any]) -> None:
+def write_corpus(corpus: Corpus, path: Path, format: str, options: Mapping[str, Any]) -> None:
     """Write in a format. One that names its tasks itself gets each where only one of them fits."""
     try:
         write(corpus, path, format, **options)
@@ -199,7 +192,7 @@ def _write_corpus(corpus: Corpus, path: Path, format: str, options: Mapping[str,
         write(corpus.with_renamed_tasks(names), path, format, **options)
     except UnknownTaskError as error:
         fix = f"choose some of the tasks {', '.join(corpus.schema)}, or another format"
-        raise DataError(error.message, fix=fix) from None
+        raise UnknownTaskError(error.message, error.places, fix) from None
 
 
 def check_target(path: Path, format: str | None) -> None:
@@ -223,15 +216,14 @@ def _with_tasks_of(learner: Learner, items: Corpus) -> Corpus:
 
 def _predicted(learner: Learner, items: Corpus, progress: Progress) -> tuple[dict[str, Ragged], dict[str, FloatArray]]:
     """The label rows and the confidence of every item, by task."""
-    rows: dict[str, list[Ragged]] = {name: [] for name in learner.tasks}
+    rows = {name: [Labels.none(0, task).rows] for name, task in learner.tasks.items()}
     sure: dict[str, list[FloatArray]] = {name: [np.zeros(0)] for name in learner.tasks}
     for _, beliefs in learner.predict_in_chunks(items, progress=progress):
         for name, task in learner.tasks.items():
             rows[name].append(task.decode(beliefs[name]))
             sure[name].append(confidence_of(learner.tasks, beliefs, name))
-    empty = {name: Labels.none(0, task).rows for name, task in learner.tasks.items()}
-    found = {name: Ragged.concatenate(parts) if parts else empty[name] for name, parts in rows.items()}
-    return found, {name: np.concatenate(parts) for name, parts in sure.items()}
+    joined = {name: Ragged.concatenate(parts) for name, parts in rows.items()}
+    return joined, {name: np.concatenate(parts) for name, parts in sure.items()}
 
 
 def _filled(labels: Labels, missing: IntArray, predicted: Ragged) -> Labels:
@@ -242,25 +234,91 @@ def _filled(labels: Labels, missing: IntArray, predicted: Ragged) -> Labels:
     return Labels(np.ones(len(labels), dtype=bool), Ragged.concatenate([labels.rows, predicted]).take(source))
 
 
-def _without(labels: Labels, which: BoolArray) -> Labels:
-    """The labels without those of some items."""
-    empty = Ragged(labels.rows.values[:0], np.zeros(2, dtype=np.int64))
-    source = np.where(which, len(labels), np.arange(len(labels)))
-    return Labels(labels.present & ~which, Ragged.concatenate([labels.rows, empty]).take(source))
-
-
 def _makers(items: Corpus, people: Mapping[tuple[str, str], str]) -> tuple[tuple[str, ...], dict[str, IntArray]]:
     """Who gives the label of every item, by task: codes into the list of makers."""
     makers = (*FIRST, *sorted(set(people.values()) - set(FIRST)))
     code = {maker: at for at, maker in enumerate(makers)}
-    by = {
-        name: np.where(column.present, code[GIVEN], code[MODEL]).astype(np.int64)
-        for name, column in items.labels.items()
-    }
-    if people:
-        place = {id: at for at, id in enumerate(items.ids.tolist())}
-        for (item, task), maker in people.items():
-            at = place.get(item)
-            if at is not None and task in by and items.labels[task].present[at]:
-                by[task][at] = code[maker]
+    by = {name: np.where(column.present, code[GIVEN], code[MODEL]) for name, column in items.labels.items()}
+    place = {id: at for at, id in enumerate(items.ids.tolist())} if people else {}
+    for (item, task), maker in people.items():
+        if item in place and task in by and items.labels[task].present[place[item]]:
+            by[task][place[item]] = code[maker]
     return makers, by
+
+
+# -- as a table --------------------------------------------------------------------------------------------------------
+def table_of(predictions: Predictions, json_values: bool = True) -> dict[str, list[Any]]:
+    """The columns of the table that the items came from, in its order, then ``TASK``, ``TASK sure`` and ``TASK by``.
+
+    With ``json_values``, labels with parts (spans, trees, relations) also have a column ``TASK json``.
+    """
+    columns = source_columns(predictions.corpus)
+    for name, task in predictions.corpus.schema.items():
+        own = {"": readable_cells(predictions.corpus, name)}
+        own[" sure"] = [None if sure != sure else round(sure, DIGITS) for sure in predictions.sure[name].tolist()]
+        own[" by"] = [predictions.makers[code] for code in predictions.by[name].tolist()]
+        if json_values and task.kind not in IN_ONE_CELL:
+            own[" json"] = json_cells(predictions.corpus, name)
+        start = free_name(name, own, columns)
+        columns |= {start + ending: cells for ending, cells in own.items()}
+    return columns
+
+
+def free_name(task: str, endings: dict[str, list[Any]], taken: dict[str, list[Any]]) -> str:
+    """What a task's columns start with: its name, unless the table has such columns already."""
+    names = [task, f"{task} label", *(f"{task} label {number}" for number in range(2, len(taken) + 3))]
+    return next(name for name in names if not any(name + ending in taken for ending in endings))
+
+
+def source_columns(corpus: Corpus) -> dict[str, list[Any]]:
+    """The columns of the table that the items came from; without one, ids, splits if there are several, and texts."""
+    table, texts = corpus.metadata, None if corpus.texts is None else corpus.texts.strings.tolist()
+    if table is not None and table.text is not None:
+        cells = {name: table.column(name) for name in table.order if name in table.cells}
+        return {name: cells.get(name, texts or []) for name in table.order}
+    columns: dict[str, list[Any]] = {"id": corpus.ids.tolist()}
+    splits = [corpus.splits[code] for code in corpus.split_codes.tolist()]
+    if len(set(splits)) > 1:
+        columns["split"] = splits
+    if texts is not None:
+        columns["text"] = texts
+    if corpus.pairs is not None:
+        columns["pair"] = [pair or None for pair in corpus.pairs.strings.tolist()]
+    if corpus.groups is not None:
+        columns["group"] = [group or None for group in corpus.groups.tolist()]
+    if table is not None:
+        columns |= {name: table.column(name) for name in table.cells if name not in columns}
+    return columns
+
+
+def json_cells(corpus: Corpus, name: str) -> list[Any]:
+    """The labels of a task as JSON values; ``None`` for items without one."""
+    task, labels = corpus.schema[name], corpus.labels[name]
+    rows = zip(labels.present.tolist(), labels.rows, strict=True)
+    return [task.value(row) if present else None for present, row in rows]
+
+
+def readable_cells(corpus: Corpus, name: str) -> list[Any]:
+    """The labels of a task, each readable in one cell."""
+    task, values = corpus.schema[name], json_cells(corpus, name)
+    if task.kind == "classification":
+        return values
+    found = []
+    for value, (text, spans) in zip(values, _read(corpus), strict=True):
+
+        def between(start: int, end: int, text: str = text, spans: list[list[int]] = spans) -> str:
+            return text[spans[start][0] : spans[end - 1][1]]
+
+        words = [text[a:b] for a, b in spans] if value is not None and task.of_words else []
+        found.append(None if value is None else task.cell(value, words, between))
+    return found
+
+
+def _read(corpus: Corpus) -> Iterator[tuple[str, list[list[int]]]]:
+    """The text of every item, and the positions of its words."""
+    if corpus.texts is None:
+        yield from [("", [])] * len(corpus)
+        return
+    spans = corpus.texts.spans
+    for text, (start, end) in zip(corpus.texts.strings.tolist(), pairwise(spans.offsets.tolist()), strict=True):
+        yield text, spans.values[start:end].tolist()

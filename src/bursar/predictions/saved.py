@@ -8,7 +8,6 @@ folder, unless you ``trust`` one that asks for it.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,18 +19,18 @@ from typing import Any
 import numpy as np
 
 from bursar.corpus import Corpus, CorpusBuilder, read
-from bursar.corpus.formats.format import numbered_id
+from bursar.corpus.formats.format import new_folder, numbered_id
 from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners import Learner, make_learner
 from bursar.learners.learner import Progress, no_progress, restore
-from bursar.predictions.acceptance import HeldOut
-from bursar.predictions.card import model_card
+from bursar.predictions.acceptance import HeldOut, ladder
 from bursar.predictions.predictions import Predictions
 from bursar.tasks import Task, make_task
 
 DESCRIPTION, CARD, OWN = "bursar.json", "README.md", "learner"
 VERSION = 1
 HUGGINGFACE = "huggingface"
+MOST_LABELS = 20  # that the card lists of a task
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,6 @@ class ModelDescription:
     held_out: Mapping[str, HeldOut] = field(default_factory=dict)  # what errors are counted on, by task
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
         known = {
             name: {"sure": np.round(about.sure, 4).tolist(), "right": about.right.tolist(), "source": about.source}
             for name, about in self.held_out.items()
@@ -56,7 +54,6 @@ class ModelDescription:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> ModelDescription:
-        """The inverse of ``to_json``."""
         known = {
             str(name): HeldOut(np.array(about["sure"], float), np.array(about["right"], bool), str(about["source"]))
             for name, about in found["held_out"].items()
@@ -73,7 +70,6 @@ class TrainedModel:
 
     @property
     def tasks(self) -> Mapping[str, Task]:
-        """The tasks by name."""
         return self.learner.tasks
 
     def predict(self, items: Corpus | Iterable[str] | Any, *, progress: Progress = no_progress) -> Predictions:
@@ -99,14 +95,7 @@ def _as_corpus(items: Any) -> Corpus:
 
 def export_model(learner: Learner, folder: Path, about: ModelDescription) -> list[str]:
     """Write a trained model with its card to a new folder, which appears when it is complete; returns its files."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} already exists", fix="choose another folder")
-    place = folder.absolute()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_name(f".{place.name}.new-{os.getpid()}")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
-    try:
+    with new_folder(folder) as draft:
         description = _write_learner(learner, draft)
         if description["layout"] == HUGGINGFACE:
             about = replace(about, options={})  # its settings are in the description
@@ -121,10 +110,7 @@ def export_model(learner: Learner, folder: Path, about: ModelDescription) -> lis
         (draft / CARD).write_text(model_card(about, learner.tasks, description), encoding="utf-8")
         for file in draft.rglob("*.safetensors"):  # written for the owner only
             shutil.copymode(draft / CARD, file)
-        os.replace(draft, place)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 def _write_learner(learner: Learner, folder: Path) -> dict[str, Any]:
@@ -132,7 +118,7 @@ def _write_learner(learner: Learner, folder: Path) -> dict[str, Any]:
     if neural is not None and isinstance(learner, neural.NeuralLearner):
         from bursar.predictions import huggingface
 
-        if huggingface.has_layout(learner):
+        if isinstance(learner.encoder, huggingface.ENCODERS):
             return {"layout": HUGGINGFACE, "model": huggingface.write_neural(learner, folder)}
     learner.save(folder / OWN)
     return {"layout": OWN}
@@ -179,3 +165,84 @@ def load_model(folder: str | Path, *, trust: bool = False) -> TrainedModel:
     except Exception as wrong:  # a damaged file can raise anything
         raise LearnerError(f"{folder} holds no model that can be loaded: {wrong}") from None
     return TrainedModel(learner, about)
+
+
+# -- the model card ----------------------------------------------------------------------------------------------------
+def model_card(about: ModelDescription, tasks: Mapping[str, Task], layout: Mapping[str, Any]) -> str:
+    """The card as Markdown."""
+    trained = f"trained on {about.items:,} items with Bursar's learner `{about.learner}`"
+    lines = [
+        *("---", "library_name: bursar", "tags: [multi-task, active-learning]", "---", "", f"# {about.name}", ""),
+        f"A model of {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'}, {trained}.",
+        "",
+        *_task_table(about, tasks),
+        *_scores(about, tasks),
+        *_errors(about),
+        *_how_to_load(layout),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _task_table(about: ModelDescription, tasks: Mapping[str, Task]) -> list[str]:
+    lines = ["| task | kind | labels | trained on |", "|---|---|---|---|"]
+    for name, task in tasks.items():
+        shown = [f"`{label}`" for label in task.labels[:MOST_LABELS]]
+        if len(task.labels) > MOST_LABELS:
+            shown.append(f"… ({len(task.labels)} in all)")
+        known = f"{about.labels[name]:,} labels" if name in about.labels else ""
+        lines.append(f"| {_cell(name)} | {task.kind} | {_cell(', '.join(shown))} | {known} |")
+    return [*lines, ""]
+
+
+def _scores(about: ModelDescription, tasks: Mapping[str, Task]) -> list[str]:
+    if not about.scores:
+        return ["There are no scores: the project had no test items.", ""]
+    lines = ["## Scores on test items", "", "| task | score | value |", "|---|---|---|"]
+    for name in tasks:
+        lines += [f"| {_cell(name)} | {metric} | {value:.3f} |" for metric, value in about.scores.get(name, {}).items()]
+    return [*lines, ""]
+
+
+def _errors(about: ModelDescription) -> list[str]:
+    if not about.held_out:
+        return []
+    lines = [
+        *("## Errors to expect", ""),
+        "Labels with a confidence at or above the threshold, counted on items that the model was not trained on. A "
+        "label is wrong if any part of it is; a number, if it is more than a tenth of its range away. Intervals are "
+        "95 %.",
+        *("", "| task | threshold | items above it | errors |", "|---|---|---|---|"),
+    ]
+    lines += [
+        f"| {_cell(name)} | {step.threshold:g} | {100 * step.share:.0f} % | "
+        f"{step.error_words.removesuffix(' errors')}: {step.wrong} of {step.above} {step.source} |"
+        for name, known in about.held_out.items()
+        for step in ladder(name, known.sure, known)
+        if step.above
+    ]
+    return [*lines, ""]
+
+
+def _how_to_load(layout: Mapping[str, Any]) -> list[str]:
+    lines = [
+        *("## How to load it", "", "```python", "import bursar", ""),
+        'model = bursar.load_model("FOLDER")',
+        'model.predict(["a text", "another one"]).to_frame()',
+        *("```", ""),
+    ]
+    if layout["layout"] != "huggingface":
+        return lines
+    models = layout["model"]["models"]
+    lines += ["The encoder is in Hugging Face's layout:", "", "```python", "from transformers import AutoModel", ""]
+    if len(models) == 1:
+        lines.append('encoder = AutoModel.from_pretrained("FOLDER")')
+    else:
+        lines += [f'AutoModel.from_pretrained("FOLDER/encoder-{n}")  # {", ".join(g)}' for n, g in enumerate(models)]
+    return [
+        *(*lines, "```", ""),
+        "`heads.safetensors` has the weights of the heads, and `bursar.json` their tasks and settings.",
+    ]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

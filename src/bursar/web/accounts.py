@@ -71,19 +71,7 @@ class Token(BaseModel):
 
 
 class Accounts:
-    """The people who may use a project.
-
-    >>> import tempfile, pathlib
-    >>> database = WebDatabase.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
-    >>> accounts = Accounts(database, hasher=argon2.PasswordHasher(time_cost=1, memory_cost=64))
-    >>> accounts.local_user.is_lead, accounts.exist()
-    (True, False)
-    >>> accounts.add("Anna", "lead", "correct horse")
-    >>> cookie = accounts.sign_in("anna", "correct horse", "127.0.0.1")
-    >>> accounts.by_cookie(cookie).name
-    'Anna'
-    >>> database.close()
-    """
+    """The people who may use a project."""
 
     def __init__(self, database: WebDatabase, hasher: argon2.PasswordHasher | None = None) -> None:
         self.database = database
@@ -95,11 +83,9 @@ class Accounts:
 
     # -- people ------------------------------------------------------------------------------------------------------
     def exist(self) -> bool:
-        """Whether there is any account."""
         return self.database.first(sa.select(tables.people.c.id)) is not None
 
     def people(self) -> list[Person]:
-        """All accounts, by name."""
         p = tables.people.c
         rows = self.database.rows(sa.select(p.name, p.role, p.created_at).order_by(p.folded))
         return [Person.model_validate(row._asdict()) for row in rows]
@@ -171,7 +157,6 @@ class Accounts:
         return cookie
 
     def sign_out(self, cookie: str) -> None:
-        """End a session."""
         self.database.write(tables.sessions.delete().where(tables.sessions.c.digest == _digest(cookie)))
 
     def by_cookie(self, cookie: str) -> Caller | None:
@@ -208,7 +193,6 @@ class Accounts:
         return [Token.model_validate(row._asdict()) for row in rows]
 
     def remove_token(self, caller: Caller, id: str) -> None:
-        """Remove a person's token."""
         t = tables.tokens.c
         if not self.database.write(tables.tokens.delete().where(t.id == id, t.person == caller.number)):
             raise HTTPError(404, "no_token", "you have no token with this id")
@@ -305,20 +289,12 @@ class Attempts:
 
 
 def folded(name: str) -> str:
-    """A name for comparison: case-folded and normalized.
-
-    >>> folded("Ann\\u0065\\u0301") == folded("ANN\\u00c9")
-    True
-    """
+    """A name for comparison: case-folded and normalized."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def checked_name(name: str) -> str:
-    """The normalized name; raises if it has characters that are not allowed.
-
-    >>> checked_name("Anna B.")
-    'Anna B.'
-    """
+    """The normalized name; raises if it has characters that are not allowed."""
     name = unicodedata.normalize("NFC", name)
     if not re.fullmatch(NAME, name) or name != name.strip():
         fix = "use 1 to 64 letters, digits and . _ - @ +, with spaces only inside"
@@ -333,11 +309,7 @@ def _check_password(password: str) -> None:
 
 
 def same_secret(mine: str, yours: str) -> bool:
-    """Whether two secrets are equal, compared in constant time.
-
-    >>> same_secret("a", "a"), same_secret("a", "ä")
-    (True, False)
-    """
+    """Whether two secrets are equal, compared in constant time."""
     return hmac.compare_digest(mine.encode(), yours.encode())
 
 

@@ -15,13 +15,12 @@ from typing import Any
 from bursar.allocation import Split, SplitAdvice, SplitProblem
 from bursar.allocation.advice import advise
 from bursar.allocation.split_inputs import inputs_of_run, measure
-from bursar.annotation.subprocess_events import SendEvent, run_worker
+from bursar.annotation.subprocess_events import SendEvent, run_worker, stages_sent
 from bursar.report.allocation import described, moves_table, others_table, split_table
 from bursar.report.wording import amount, counted, percent
 from bursar.web.panels.panel import table_section
 
 
-# -- view ------------------------------------------------------------------------------------------------------------
 def advice_view(found: SplitAdvice, about: Mapping[str, str]) -> dict[str, Any]:
     """A split as the page shows it: shares, gains by task, informativeness between tasks, and reasons."""
     split, problem = found.split, found.split.problem
@@ -54,19 +53,19 @@ def advice_view(found: SplitAdvice, about: Mapping[str, str]) -> dict[str, Any]:
 def _shares(split: Split) -> list[dict[str, Any]]:
     """Shares of the budget: first items labelled for all tasks at once, then labels for single tasks."""
     problem = split.problem
-    shares: list[tuple[str | None, int, str]] = []
+
+    def share(task: str | None, units: int, note: str) -> dict[str, Any]:
+        part = units / max(1, split.cost)
+        return {"task": task, "money": _money(problem, units), "share": part, "note": f"{percent(part)}, {note}"}
+
+    shares = []
     if split.together and problem.joint is not None:
         items = f"{counted(split.together, 'item')} at {_money(problem, problem.joint)} each"
-        shares.append((None, split.together * problem.joint, items))
+        shares.append(share(None, split.together * problem.joint, items))
     alone = ", for it alone" if split.together else ""
     for task, labels, units in zip(split.tasks, split.counts, split.spent, strict=True):
-        shares.append((task, units, f"{counted(labels - split.together, 'label')}{alone}"))
-    found: list[dict[str, Any]] = []
-    for name, units, note in shares:
-        share = units / max(1, split.cost)
-        words = f"{percent(share)}, {note}"
-        found.append({"task": name, "money": _money(problem, units), "share": share, "note": words})
-    return found
+        shares.append(share(task, units, f"{counted(labels - split.together, 'label')}{alone}"))
+    return shares
 
 
 def _money(problem: SplitProblem, units: int) -> str:
@@ -75,7 +74,6 @@ def _money(problem: SplitProblem, units: int) -> str:
     return shown if problem.costs.currency else f"{shown} units"
 
 
-# -- process ---------------------------------------------------------------------------------------------------------
 def main(arguments: list[str]) -> int:
     """Run as a worker process; returns the exit code."""
     if len(arguments) != 2:
@@ -88,9 +86,7 @@ def _advise(folder: Path, money: Decimal, send: SendEvent) -> None:
     inputs = inputs_of_run(folder)
     inputs.check(money, inputs.method)
 
-    def progress(what: str, done: float) -> None:
-        send({"event": "stage", "round": 0, "what": what, "done": round(done, 3)})
-
+    progress = stages_sent(send)
     measured = measure(inputs, progress=progress)
     about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
     found = advise(measured.problem(money), measured.context, method=inputs.method, progress=progress)

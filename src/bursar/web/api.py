@@ -16,8 +16,7 @@ from bursar.errors import BursarError, DataError, StorageError, is_storage_fault
 from bursar.ledger import Receipt
 from bursar.web.accounts import Caller, same_secret
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import ErrorBody, HTTPError, error_response
-from bursar.web.logs import STORAGE_LOG
+from bursar.web.http_errors import STORAGE_LOG, ErrorBody, HTTPError, error_response
 from bursar.web.security import LOG, SAFE_METHODS
 
 CSRF = "X-CSRF-Token"
@@ -179,6 +178,7 @@ def _internal_error(request: Request, error: Exception) -> HTTPError:
 
 
 def receipt_out(app_state: AppState, key: str, receipt: Receipt) -> ReceiptOut:
-    """A receipt as sent, under the sender's key."""
+    """Confirm a write under the sender's key, and tell everybody about it."""
+    app_state.changed()
     cost = app_state.session.settings.costs.show(receipt.cost)
     return ReceiptOut(key=key, repeated=receipt.repeated, cost=cost, cost_units=receipt.cost)

@@ -1,32 +1,35 @@
-"""The API for files: export annotations, import answers."""
+"""The API for files: export annotations, import answers, and label every item."""
 
 from __future__ import annotations
 
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParameter
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
+from starlette.background import BackgroundTask
 
-from bursar.corpus import FORMATS, Corpus, read, write
+from bursar.corpus import FORMATS, Corpus, read
 from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
-from bursar.errors import BursarError, DataError
+from bursar.errors import BursarError, ConfigError, DataError
 from bursar.ledger import Answer
+from bursar.predictions.predictions import write_corpus
 from bursar.web.accounts import Caller
-from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, to_http_error
+from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, RequestBody, to_http_error
 from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
+from bursar.web.jobs import Labelling, LabellingOptions
+from bursar.web.predict_worker import zip_files
 from bursar.web.security import MAX_IMPORT_BYTES
 
 router = APIRouter(prefix="/api", tags=["files"], responses=ERROR_RESPONSES)
-BLOCK = 1 << 16
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
@@ -40,7 +43,7 @@ def formats(app_state: AppStateDep, me: LeadDep) -> dict[str, str]:
 @router.get(
     "/export",
     summary="Export annotations",
-    response_class=StreamingResponse,
+    response_class=FileResponse,
     responses={200: {"description": "A file, or a ZIP of several files.", "content": BINARY}},
 )
 def export(
@@ -51,7 +54,7 @@ def export(
         list[str] | None, Query(max_length=4, description=f"What the export may drop: {', '.join(LOSSES)}.")
     ] = None,
     tasks: Annotated[list[str] | None, Query(max_length=100, description="Only these tasks.")] = None,
-) -> StreamingResponse:
+) -> FileResponse:
     """The current labels in any format. Refused if the format cannot hold everything, unless `lose` lists the loss.
 
     Where a format has fixed task names, each is filled with the one task that fits it.
@@ -68,45 +71,24 @@ def export(
     except BaseException:
         folder.cleanup()
         raise
-    headers = {"content-disposition": f'attachment; filename="{path.name}"', "content-length": str(path.stat().st_size)}
-    return StreamingResponse(_blocks(path, folder), media_type="application/octet-stream", headers=headers)
+    return FileResponse(
+        path, media_type="application/octet-stream", filename=path.name, background=BackgroundTask(folder.cleanup)
+    )
 
 
 def _export_file(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: str) -> Path:
     """Write a corpus to one file, or to a ZIP if the format writes several."""
     target = folder / "files" / f"{stem}.{format}"
     target.parent.mkdir()
-    try:
-        _write(corpus, target, format, lose)
-    except UnknownTaskError as error:  # the format names its tasks itself: rename where the choice is unambiguous
-        names = suggest_task_names(corpus.schema, error.places)
-        if not names:
-            raise HTTPError(400, "bad_data", error.message, fix="export fewer tasks, with `tasks`") from None
-        _write(corpus.with_renamed_tasks(names), target, format, lose)
-    written = sorted(path for path in target.parent.rglob("*") if path.is_file())
-    if written == [target]:
-        return target
-    packed = folder / f"{stem}.{format}.zip"
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in written:
-            archive.write(path, path.relative_to(target.parent))
-    return packed
-
-
-def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
     may_lose = "lose" in signature(FORMATS[format].write).parameters  # other formats never drop anything
     try:
-        write(corpus, target, format, **({"lose": lose} if lose and may_lose else {}))
-    except UnknownTaskError:
-        raise
+        write_corpus(corpus, target, format, {"lose": lose} if lose and may_lose else {})
+    except UnknownTaskError as error:
+        raise HTTPError(400, "bad_data", error.message, fix="export fewer tasks, with `tasks`") from None
     except DataError as error:  # its item is in the message, and is not a missing item
         raise HTTPError(400, "bad_data", error.message, fix=error.fix) from None
-
-
-def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:
-    with folder, open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            yield block
+    whole = [path for path in target.parent.rglob("*") if path.is_file()] == [target]
+    return target if whole else zip_files(target.parent, folder / f"{stem}.{format}.zip")
 
 
 # -- import ----------------------------------------------------------------------------------------------------------
@@ -197,3 +179,66 @@ def _unzipped(path: Path) -> Path:
         raise HTTPError(400, "bad_file", f"{path.name} cannot be read as a ZIP file: {error}") from None
     inside = list(target.iterdir()) if target.is_dir() else []
     return inside[0] if len(inside) == 1 else target
+
+
+# -- labelled data -----------------------------------------------------------------------------------------------------
+Job = Annotated[str, PathParameter(max_length=100)]
+Threshold = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class PredictionsRequest(RequestBody):
+    """Ask for a file with every item and its labels."""
+
+    format: str = Field(
+        default="xlsx",
+        max_length=50,
+        description="xlsx, csv, tsv, parquet, json or json-lines: a table with the columns of your data. Or another "
+        "one of GET /api/formats.",
+    )
+    thresholds: dict[str, Threshold] = Field(
+        default={},
+        max_length=100,
+        description="By task: the model's labels below this confidence, 0 to 1, are left out.",
+    )
+    tasks: list[str] = Field(default=[], max_length=100, description="Only these tasks; default: all.")
+    lose: list[str] = Field(default=[], max_length=4, description=f"What the format may drop: {', '.join(LOSSES)}.")
+
+
+@router.post("/predictions", status_code=202, summary="Label every item")
+def ask_predictions(app_state: AppStateDep, me: LeadDep, sent: PredictionsRequest) -> Labelling:
+    """Start writing a file of all items: labels by people, then those that came with the data, then the newest model's.
+
+    Progress comes as `predictions` events. One request runs at a time.
+    """
+    known = app_state.session.corpus.schema
+    for task in [*sent.tasks, *sent.thresholds]:
+        if task not in known:
+            raise ConfigError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(known)}")
+    for loss in sent.lose:
+        if loss not in LOSSES:
+            raise ConfigError(f"there is no loss {loss!r}", fix=f"lose = some of {', '.join(LOSSES)}")
+    return app_state.labelled_data.start(LabellingOptions(**sent.model_dump() | {"format": FORMATS[sent.format].name}))
+
+
+@router.get("/predictions", summary="The latest labelled data")
+def newest_predictions(app_state: AppStateDep, me: LeadDep) -> dict[str, Labelling | None]:
+    """Its progress, or its file and the errors to expect."""
+    return {"predictions": app_state.labelled_data.newest}
+
+
+@router.get("/predictions/{job}", summary="One request for labelled data")
+def predictions(app_state: AppStateDep, me: LeadDep, job: Job) -> Labelling:
+    """Its progress, or its file and the errors to expect."""
+    return app_state.labelled_data.get(job)
+
+
+@router.get(
+    "/predictions/{job}/file",
+    summary="Download labelled data",
+    response_class=FileResponse,
+    responses={200: {"description": "A file, or a ZIP of several files.", "content": BINARY}},
+)
+def predictions_file(app_state: AppStateDep, me: LeadDep, job: Job) -> FileResponse:
+    """The file of a finished request. The files of the latest requests are kept until the server stops."""
+    path = app_state.labelled_data.file(job)
+    return FileResponse(path, media_type="application/octet-stream", filename=path.name)

@@ -12,17 +12,18 @@ from sse_starlette import EventSourceResponse
 from bursar.annotation.session import SessionState
 from bursar.ledger import Answer
 from bursar.ledger.records import ADJUDICATION
-from bursar.web.advising import Advice
 from bursar.web.agreement import Agreement, agreement_by_task, alike
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, Key, LeadDep, ReceiptOut, RequestBody, receipt_out
 from bursar.web.api_work import CorrectionRequest
-from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.events import event_stream
 from bursar.web.http_errors import HTTPError
-from bursar.web.previews import Preview
+from bursar.web.jobs import Advice, Preview
+from bursar.web.panels import dashboard as dashboard_of
 from bursar.web.queue import Overlap
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
+Limit = Annotated[int, Query(ge=1, le=200)]
+Offset = Annotated[int, Query(ge=0, le=10_000_000)]
 Shared = tuple[str, dict[str, Answer], list[str], Answer | None]  # item, answers, tasks that differ, adjudication
 
 
@@ -43,9 +44,9 @@ def dashboard(
     whole: Annotated[bool, Query(description="Include `result`, the data of the full report.")] = True,
 ) -> dict[str, Any]:
     """The campaign state, the contents of the watch page (`shown`) and the data of the report (`result`)."""
-    state, result = app_state.state(), app_state.result()
-    in_force = result.model_copy(update={"config": app_state.session.settings.in_force})  # it has the initial settings
-    shown = dashboard_of(in_force, state, str(app_state.session.folder))
+    state, result, session = app_state.state(), app_state.result(), app_state.session
+    in_force = result.model_copy(update={"config": session.settings.in_force})  # it has the initial settings
+    shown = dashboard_of(in_force, state, str(session.folder))
     return {"state": state, "shown": shown} | ({"result": result.to_json()} if whole else {})
 
 
@@ -55,12 +56,6 @@ class AdviceRequest(RequestBody):
     amount: float = Field(gt=0, le=1_000_000_000, allow_inf_nan=False, description="In the currency of the prices.")
 
 
-class NewestAdvice(BaseModel):
-    """The latest advice on a budget split, if any."""
-
-    advice: Advice | None = None
-
-
 @router.post("/advice", tags=["watching"], status_code=202, summary="Ask for advice on splitting the budget")
 def ask_advice(app_state: AppStateDep, me: LeadDep, sent: AdviceRequest) -> Advice:
     """Start working out how to split the budget between tasks. Progress comes as `advice` events. One at a time."""
@@ -68,9 +63,9 @@ def ask_advice(app_state: AppStateDep, me: LeadDep, sent: AdviceRequest) -> Advi
 
 
 @router.get("/advice", tags=["watching"], summary="The latest budget split advice")
-def advice(app_state: AppStateDep, me: LeadDep) -> NewestAdvice:
+def advice(app_state: AppStateDep, me: LeadDep) -> dict[str, Advice | None]:
     """Its progress or result, and the campaign state when it was requested."""
-    return NewestAdvice(advice=app_state.advising.newest)
+    return {"advice": app_state.advising.newest}
 
 
 # -- deciding --------------------------------------------------------------------------------------------------------
@@ -83,7 +78,7 @@ class SettingsRequest(RequestBody):
     changes: Changes
     key: Key
     after: int | None = Field(
-        default=None,
+        None,
         ge=0,
         le=1_000_000,
         description="Number of the latest change you know of; refused if there is a newer one.",
@@ -180,8 +175,8 @@ class OverlapList(BaseModel):
 def overlap(
     app_state: AppStateDep,
     me: LeadDep,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    limit: Limit = 50,
+    offset: Offset = 0,
     which: Annotated[str, Query(pattern="^(all|open)$", description="All items, or only those to adjudicate.")] = "all",
 ) -> OverlapList:
     """Items with two or more answers; unresolved disagreements first."""
@@ -193,15 +188,11 @@ def overlap(
         decided = app_state.assignments.index.adjudicated(item)
         (undecided if differ and decided is None else rest).append((item, answers, differ, decided))
     listed = undecided + (rest if which == "all" else [])
-    items = [
-        OverlapItem(
-            item=app_state.session.item(item),
-            answers=[_answer_out(answer) for answer in answers.values()],
-            disagree=differ,
-            adjudicated=None if decided is None else _answer_out(decided),
-        )
-        for item, answers, differ, decided in listed[offset : offset + limit]
-    ]
+    items = []
+    for item, answers, disagree, decided in listed[offset : offset + limit]:
+        said = [_answer_out(answer) for answer in answers.values()]
+        last = None if decided is None else _answer_out(decided)
+        items.append(OverlapItem(item=app_state.session.item(item), answers=said, disagree=disagree, adjudicated=last))
     return OverlapList(items=items, total=len(listed), disagree=len(undecided), settings=app_state.queue.overlap)
 
 
@@ -222,9 +213,7 @@ def set_overlap(app_state: AppStateDep, me: LeadDep, sent: Overlap) -> Overlap:
 def adjudicate(app_state: AppStateDep, me: LeadDep, sent: CorrectionRequest) -> ReceiptOut:
     """Set the final labels where people disagree. All answers stay in the ledger."""
     answer = Answer(sent.item, sent.labels, me.name, role=ADJUDICATION, key=sent.key)
-    receipt = app_state.assignments.replace_labels(answer)
-    app_state.changed()
-    return receipt_out(app_state, sent.key, receipt)
+    return receipt_out(app_state, sent.key, app_state.assignments.replace_labels(answer))
 
 
 class SkipOut(BaseModel):
@@ -264,8 +253,8 @@ class SkipUndone(BaseModel):
 def skips(
     app_state: AppStateDep,
     me: LeadDep,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    limit: Limit = 50,
+    offset: Offset = 0,
     which: Annotated[str, Query(pattern="^(all|open)$", description="All skips, or only those not undone.")] = "open",
 ) -> SkipList:
     """Skipped items with their reasons, newest first."""

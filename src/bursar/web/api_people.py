@@ -11,13 +11,11 @@ from pydantic import BaseModel, Field
 from bursar.web.accounts import MAX_AGE, MAX_PASSWORD, MIN_PASSWORD, Person, Role, Token, folded
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, LeadDep, RequestBody
 from bursar.web.http_errors import HTTPError
-from bursar.web.widgets import widget_path
+from bursar.web.pages import widget_path
 
 router = APIRouter(prefix="/api", tags=["people"], responses=ERROR_RESPONSES)
 NAME = Path(min_length=1, max_length=64)
 MOST_TOKENS = 50  # per person
-
-
 Password = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD)]
 
 
@@ -167,16 +165,10 @@ class TokenMade(Token):
     token: str
 
 
-class Tokens(BaseModel):
-    """Your tokens."""
-
-    tokens: list[Token]
-
-
 @router.get("/tokens", summary="List your tokens")
-def tokens(app_state: AppStateDep, me: CallerDep) -> Tokens:
+def tokens(app_state: AppStateDep, me: CallerDep) -> dict[str, list[Token]]:
     """Your API tokens, without their secrets."""
-    return Tokens(tokens=app_state.accounts.tokens(me))
+    return {"tokens": app_state.accounts.tokens(me)}
 
 
 @router.post("/tokens", status_code=201, summary="Create a token")

@@ -25,10 +25,7 @@ LEASE = Path(min_length=1, max_length=100)
 ITEM = Path(min_length=1, max_length=1000)
 Reason = Literal["training", "ended", "failed", "all_leased", "none"]
 BEGINNING = 120  # characters of a text that are shown to identify an item
-
-
 MOST_TASKS = 100
-
 ItemId = Annotated[str, Field(min_length=1, max_length=1000, description="The item's id.")]
 Labels = Annotated[
     dict[str, Any],
@@ -36,11 +33,7 @@ Labels = Annotated[
 ]
 Seconds = Annotated[
     dict[str, Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]],
-    Field(
-        default_factory=dict,
-        max_length=MOST_TASKS + 1,
-        description="Seconds spent on reading and on each task.",
-    ),
+    Field(default_factory=dict, max_length=MOST_TASKS + 1, description="Seconds spent on reading and on each task."),
 ]
 LeaseId = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -50,9 +43,7 @@ class NextRequest(RequestBody):
     """Ask for an item to annotate."""
 
     known: list[LeaseId] = Field(
-        default_factory=list,
-        max_length=20,
-        description="Leases you hold and know of. Any other lease you hold is returned first.",
+        [], max_length=20, description="Leases you hold and know of. Any other lease you hold is returned first."
     )
 
 
@@ -105,14 +96,14 @@ def take_next(app_state: AppStateDep, me: CallerDep, asked: NextRequest) -> Next
     progress = _progress(app_state, me, state)
     if given is None:
         return _no_item(state, bool(app_state.session.wanted()), progress)
-    item = given.lease.item
+    lease, session = given.lease, app_state.session
     return NextReply(
-        lease=_lease_out(app_state, given.lease),
-        item=app_state.session.item(item),
+        lease=_lease_out(app_state, lease),
+        item=session.item(lease.item),
         tasks=list(given.tasks),
-        suggestions=app_state.session.suggestions(item),
-        round=given.lease.round,
-        purpose="answer" if given.purpose == "answer" else "overlap",
+        suggestions=session.suggestions(lease.item),
+        round=lease.round,
+        purpose=given.purpose,
         progress=progress,
     )
 
@@ -198,12 +189,6 @@ class MyAnswer(BaseModel):
     text: str | None = Field(description="The beginning of the item's text.")
 
 
-class MyAnswers(BaseModel):
-    """Your answers, newest first."""
-
-    answers: list[MyAnswer]
-
-
 @router.post("/answers", summary="Send an answer")
 def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> ReceiptOut:
     """Labels for all requested tasks. The answer is on disk when the response is sent.
@@ -215,7 +200,6 @@ def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> Receip
         error, fix = f"seconds.{what[:100]}: unknown task", "use reading or the name of a task"
         raise HTTPError(422, "bad_request", error, fix=fix)
     receipt = app_state.assignments.answer(Answer(sent.item, sent.labels, me.name, sent.seconds), sent.lease)
-    app_state.changed()
     return receipt_out(app_state, sent.key, receipt)
 
 
@@ -223,9 +207,7 @@ def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> Receip
 def correct(app_state: AppStateDep, me: CallerDep, sent: CorrectionRequest) -> ReceiptOut:
     """Replace your labels; the ledger keeps both versions. A lead may correct any answer."""
     answer = Answer(sent.item, sent.labels, me.name, role=CORRECTION, key=sent.key)
-    receipt = app_state.assignments.replace_labels(answer, me.is_lead)
-    app_state.changed()
-    return receipt_out(app_state, sent.key, receipt)
+    return receipt_out(app_state, sent.key, app_state.assignments.replace_labels(answer, me.is_lead))
 
 
 @router.post("/skips", summary="Skip an item")
@@ -237,16 +219,17 @@ def skip(app_state: AppStateDep, me: CallerDep, sent: SkipRequest) -> dict[str, 
 
 
 @router.get("/mine", summary="Your answers")
-def mine(app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> MyAnswers:
+def mine(
+    app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+) -> dict[str, list[MyAnswer]]:
     """Newest first; a corrected answer appears with its correction."""
     found = []
     for answer in app_state.assignments.index.newest(me.name, limit):
         text = app_state.session.item(answer.item).get("text")
-        if text is not None and len(text) > BEGINNING:
-            text = text[:BEGINNING] + "…"
+        text = text[:BEGINNING] + "…" if text is not None and len(text) > BEGINNING else text
         about: Any = {"item": answer.item, "at": answer.created_at, "round": answer.round, "key": answer.key}
         found.append(MyAnswer(**about, labels=dict(answer.labels), text=text))
-    return MyAnswers(answers=found)
+    return {"answers": found}
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -263,7 +246,7 @@ def image(app_state: AppStateDep, me: CallerDep, id: Annotated[str, ITEM]) -> Re
 @router.get("/items/{id:path}", summary="Get an item")
 def item(app_state: AppStateDep, me: CallerDep, id: Annotated[str, ITEM]) -> dict[str, Any]:
     """The text with its word offsets and second text, or the address of the image."""
-    return dict(app_state.session.item(id))
+    return app_state.session.item(id)
 
 
 @router.get("/state", summary="Campaign state")

@@ -17,14 +17,12 @@ from bursar.campaign.results import RunResult
 from bursar.compute import make_engine
 from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
-from bursar.web.advising import Advising
 from bursar.web.assignments import Assignments
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.events import Hub
 from bursar.web.http_errors import HTTPError
-from bursar.web.labelling import LabelledData
-from bursar.web.previews import Previews
-from bursar.web.queue import LEASE_SECONDS, Queue
+from bursar.web.jobs import Advising, LabelledData, Previews
+from bursar.web.queue import Queue
 from bursar.web.security import HostPolicy
 from bursar.web.training import Trainer
 
@@ -43,7 +41,6 @@ class AppState:
         folder: Path,
         host_policy: HostPolicy | None = None,
         *,
-        seconds: float = LEASE_SECONDS,
         hasher: argon2.PasswordHasher | None = None,
         trust: bool = False,
         engine: str = "here",
@@ -60,17 +57,17 @@ class AppState:
                 error = f"{host} is reachable from other machines, but this project has no accounts"
                 fix = f"add a lead first: bursar people add {folder} NAME --role lead"
                 raise HTTPError(403, "no_accounts", error, fix=fix)
-            self.queue = Queue(self.database, seconds)
+            self.queue = Queue(self.database)
             self.assignments = Assignments(self.session, self.queue)
         except BaseException:
             self.session.close()
             raise
         self.hub = Hub(lambda: asdict(self.state()))
         command = training_command(folder, trust, engine=engine)
-        self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._on_training_end)
+        self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._refresh)
         self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
-        self.labelled_data = LabelledData(folder, self.hub, self.session.config.name, trust=trust)
+        self.labelled_data = LabelledData(folder, self.hub, self.session.config.name, trust)
         self._reporting = threading.Lock()
         self._result: tuple[SessionState, RunResult] | None = None
         self.cookie = f"bursar_{self.database.secret('cookie')[:8]}"  # differs between projects on one machine
@@ -85,7 +82,6 @@ class AppState:
         self.database.close()
         self.session.close()
 
-    # -- status ------------------------------------------------------------------------------------------------------
     def state(self) -> SessionState:
         """The campaign's state, including the training process."""
         state = self.session.state()
@@ -111,11 +107,10 @@ class AppState:
             self.hub.publish(event, data)
         self.hub.changed()
 
-    def _on_training_end(self) -> None:
+    def _refresh(self) -> None:
         self.session.refresh()
         self.hub.clear_progress()
 
-    # -- callers -----------------------------------------------------------------------------------------------------
     def caller(self, cookie: str | None, token: str | None) -> Caller | None:
         """The sender of a request with this cookie or token, if known."""
         if token is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bursar.web.logs import rate_limited
+from bursar.web.http_errors import rate_limited
 
 LOG = rate_limited("bursar.web.connections")
 HEAD_SECONDS = 15.0  # for the head of a request, from its first byte or from the start of the connection
@@ -30,11 +30,7 @@ TOO_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-afte
 
 @dataclass(frozen=True)
 class Limits:
-    """How many connections may be open in total and per address. A local proxy is exempt from the address limit.
-
-    >>> Limits.under(1024, 500), Limits.under(256, 500)
-    (Limits(total=896, per_address=500, proxy=False), Limits(total=128, per_address=96, proxy=False))
-    """
+    """How many connections may be open in total and per address. A local proxy is exempt from the address limit."""
 
     total: int
     per_address: int
@@ -47,7 +43,6 @@ class Limits:
         return cls(total, min(per_address, 3 * total // 4), proxy)
 
     def of(self, address: str) -> int:
-        """The limit for an address."""
         return self.total if self.proxy and address in ("127.0.0.1", "::1") else self.per_address
 
 
@@ -67,30 +62,26 @@ class Connections:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[str, set[Connection]] = {}
-        self._count = 0
 
     def admit(self, new: Connection) -> bool:
         """Add a connection, closing an idle one if necessary. False if all are busy."""
         same_address = self._open.setdefault(new.address, set())
-        candidates = None
+        total, candidates = sum(map(len, self._open.values())), None
         if len(same_address) >= self._limits.of(new.address):
             candidates = same_address
-        elif self._count >= self._limits.total:
+        elif total >= self._limits.total:
             candidates = max(self._open.values(), key=len)
         if candidates is not None:
             idle = [connection for connection in candidates if connection.idle]
-            LOG.warning("%d connections are open, %d from %s", self._count, len(same_address), new.address)
+            LOG.warning("%d connections are open, %d from %s", total, len(same_address), new.address)
             if not idle:
                 return False
             min(idle, key=lambda connection: connection.since).abort()
         same_address.add(new)
-        self._count += 1
         return True
 
     def remove(self, connection: Connection) -> None:
-        """Remove a closed connection."""
         same_address = self._open.get(connection.address, set())
-        self._count -= connection in same_address
         same_address.discard(connection)
         if not same_address:
             self._open.pop(connection.address, None)
@@ -111,11 +102,9 @@ class Connection(H11Protocol):
         return self.cycle is None or bool(self.cycle.response_complete)
 
     def abort(self) -> None:
-        """Close immediately."""
         self.others.remove(self)
         self.transport.abort()
 
-    # -- protocol callbacks ------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""

@@ -20,7 +20,7 @@ from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueCons
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from bursar.errors import ConfigError, LedgerError
-from bursar.ledger.places import translate_errors
+from bursar.ledger.places import sqlite_engine, translate_errors
 
 DATABASE_FILE = "web.sqlite"
 VERSION = 1
@@ -83,14 +83,7 @@ settings = Table(
 
 
 class WebDatabase:
-    """The server's own SQLite database. Thread-safe, and durable if the server is killed.
-
-    >>> import tempfile
-    >>> database = WebDatabase.open(Path(tempfile.mkdtemp()) / DATABASE_FILE)
-    >>> database.put("overlap", {"share": 0.1}); database.get("overlap"), database.get("missing", 7)
-    ({'share': 0.1}, 7)
-    >>> database.close()
-    """
+    """The server's own SQLite database. Thread-safe, and durable if the server is killed."""
 
     def __init__(self, engine: sa.Engine, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine
@@ -100,10 +93,8 @@ class WebDatabase:
     @classmethod
     def open(cls, path: Path, clock: Callable[[], float] = time.time) -> WebDatabase:
         """The store in this file, created if it does not exist."""
-        engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": 30})
-        sa.event.listen(engine, "connect", _prepare)
-        sa.event.listen(engine, "begin", _begin)
-        database = cls(engine, clock)
+        # Nothing is lost if the server is killed; a power cut may lose the last leases.
+        database = cls(sqlite_engine(str(path), "NORMAL"), clock)
         try:
             path.touch(mode=0o600)  # it holds password hashes
             database._create(path)
@@ -135,7 +126,6 @@ class WebDatabase:
             yield connection.execution_options(reading=True)
 
     def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """The rows of a query."""
         with self.reading() as connection:
             return connection.execute(query).all()
 
@@ -149,14 +139,12 @@ class WebDatabase:
         with self.writing() as connection:
             return connection.execute(change).rowcount
 
-    # -- settings ----------------------------------------------------------------------------------------------------
     def get(self, name: str, default: Any = None) -> Any:
         """A setting, or the default if it is not set."""
         found = self.first(sa.select(settings.c.value).where(settings.c.name == name))
         return default if found is None else json.loads(found.value)
 
     def put(self, name: str, value: Any) -> None:
-        """Store a setting."""
         with self.writing() as connection:
             connection.execute(settings.delete().where(settings.c.name == name))
             connection.execute(settings.insert().values(name=name, value=json.dumps(value)))
@@ -166,15 +154,3 @@ class WebDatabase:
         drawn = sqlite_insert(settings).values(name=name, value=json.dumps(secrets.token_urlsafe(32)))
         self.write(drawn.on_conflict_do_nothing())
         return str(self.get(name))
-
-
-def _begin(connection: sa.Connection) -> None:
-    """Lock at once for writing, so that a transaction never fails half-way."""
-    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get("reading") else "BEGIN IMMEDIATE")
-
-
-def _prepare(connection: Any, _: Any) -> None:
-    """Use a write-ahead log: nothing is lost if the server is killed; a power cut may lose the last leases."""
-    connection.isolation_level = None  # we send BEGIN ourselves
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
-        connection.execute(f"PRAGMA {pragma}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,7 @@ from typing import Any
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from bursar.errors import StorageError
-from bursar.web.http_errors import HTTPError
-from bursar.web.logs import STORAGE_LOG
+from bursar.web.http_errors import STORAGE_LOG, HTTPError
 
 BUFFER = 64  # events per reader
 MOST_READERS = 500
@@ -33,20 +31,7 @@ class HubEvent:
     data: Mapping[str, Any]
 
     def to_sse(self) -> ServerSentEvent:
-        """The event as it is sent."""
         return ServerSentEvent(json.dumps(self.data, separators=(",", ":")), event=self.name, sep="\n")
-
-
-class EventReader:
-    """One listener and its buffer."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[HubEvent] = deque(maxlen=BUFFER)
-        self.woken = asyncio.Event()
-
-    def send(self, event: HubEvent) -> None:
-        self.waiting.append(event)
-        self.woken.set()
 
 
 class Hub:
@@ -55,7 +40,7 @@ class Hub:
     def __init__(self, state: Callable[[], Mapping[str, Any]]) -> None:
         self._state = state
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._readers: set[EventReader] = set()
+        self._readers: set[asyncio.Queue[HubEvent | None]] = set()  # None is the end
         self._changed = asyncio.Event()
         self._closed = False
         self._stage: HubEvent | None = None  # the progress of training, sent to new readers after the state
@@ -92,34 +77,29 @@ class Hub:
     def close(self) -> None:
         """End all streams, so that the server can shut down."""
         self._closed = True
-        self._call_in_loop(self._wake_readers)
+        self._call_in_loop(self._changed.set)
+        self._call_in_loop(self._broadcast, None)
 
     async def listen(self) -> AsyncIterator[HubEvent]:
         """The events for one reader, starting with the current state."""
         if len(self._readers) >= MOST_READERS:
             raise HTTPError(429, "too_many_readers", "too many open pages", retry_after=30)
-        reader = EventReader()
+        reader: asyncio.Queue[HubEvent | None] = asyncio.Queue(BUFFER)
         self._readers.add(reader)
         try:
             yield HubEvent("state", await asyncio.to_thread(self._state))
             if self._stage is not None:
                 yield self._stage
-            while not self._closed:
-                while reader.waiting:
-                    yield reader.waiting.popleft()
-                reader.woken.clear()
-                await reader.woken.wait()
+            while not (self._closed and reader.empty()) and (event := await reader.get()) is not None:
+                yield event
         finally:
             self._readers.discard(reader)
 
-    def _broadcast(self, event: HubEvent) -> None:
+    def _broadcast(self, event: HubEvent | None) -> None:
         for reader in self._readers:
-            reader.send(event)
-
-    def _wake_readers(self) -> None:
-        self._changed.set()
-        for reader in self._readers:
-            reader.woken.set()
+            if reader.full():
+                reader.get_nowait()
+            reader.put_nowait(event)
 
     def _call_in_loop(self, function: Callable[..., object], *arguments: Any) -> None:
         if self._loop is not None and not self._loop.is_closed():
@@ -141,11 +121,7 @@ async def event_stream(hub: Hub, is_lead: bool) -> EventSourceResponse:
 
 
 def for_annotators(event: HubEvent) -> HubEvent:
-    """An event for annotators: without the reason of a failure, which may hold paths and addresses.
-
-    >>> for_annotators(HubEvent("state", {"phase": "failed", "why": "/srv/project: Permission denied"})).data
-    {'phase': 'failed', 'why': None}
-    """
+    """An event for annotators: without the reason of a failure, which may hold paths and addresses."""
     if event.name == "state" and event.data["phase"] == "failed":
         return HubEvent("state", {**event.data, "why": None})
     return event

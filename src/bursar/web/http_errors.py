@@ -1,6 +1,10 @@
-"""The error that a request is answered with: HTTP status, machine-readable kind, message and fix."""
+"""What goes wrong: the error that a request is answered with, and rate-limited logs of what any client can trigger."""
 
 from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
 
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
@@ -17,11 +21,7 @@ class ErrorBody(BaseModel):
 
 
 class HTTPError(BursarError):
-    """An error response: every failed request has this form.
-
-    >>> HTTPError(409, "answered_by_other", "someone else has answered this item").body.kind
-    'answered_by_other'
-    """
+    """An error response: every failed request has this form."""
 
     def __init__(
         self, status: int, kind: str, message: str, *, fix: str | None = None, retry_after: int | None = None
@@ -32,7 +32,6 @@ class HTTPError(BursarError):
 
     @property
     def body(self) -> ErrorBody:
-        """The JSON body."""
         return ErrorBody(error=self.message, fix=self.fix, kind=self.kind)
 
 
@@ -47,3 +46,41 @@ def failed_in_background(error: Exception, kind: str) -> ErrorBody:
     if isinstance(error, BursarError):
         return ErrorBody(error=error.message, fix=error.fix, kind=kind)
     return ErrorBody(error=f"{type(error).__name__}: {error}", fix=None, kind="broken")
+
+
+EVERY = 10.0  # seconds
+
+
+class RateLimitFilter(logging.Filter):
+    """Passes one record per interval and first line of the message; the next one says how many were suppressed."""
+
+    MOST_KINDS = 100
+
+    def __init__(self, seconds: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._seconds, self._clock = seconds, clock
+        self._passed: dict[str, tuple[float, int]] = {}  # by kind: last time, and how many were suppressed since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = str(record.msg).split("\n", 1)[0][:200], self._clock()
+        passed, left_out = self._passed.get(kind, (float("-inf"), 0))
+        if now - passed < self._seconds:
+            self._passed[kind] = passed, left_out + 1
+            return False
+        if len(self._passed) >= self.MOST_KINDS:
+            self._passed.clear()
+        self._passed[kind] = now, 0
+        if left_out:
+            record.msg = f"{record.msg} ({left_out} similar messages suppressed)"
+        return True
+
+
+def rate_limited(name: str) -> logging.Logger:
+    """A logger with a rate limit."""
+    logger = logging.getLogger(name)
+    if not any(isinstance(known, RateLimitFilter) for known in logger.filters):
+        logger.addFilter(RateLimitFilter())
+    return logger
+
+
+STORAGE_LOG = rate_limited("bursar.web.storage")

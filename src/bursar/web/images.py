@@ -13,11 +13,7 @@ _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels to PNG colour types: grey, grey 
 
 
 def png(image: NDArray[Any]) -> bytes:
-    """A PNG file of an image, (height, width) or (height, width, channels).
-
-    >>> png(np.zeros((2, 3), np.uint8))[:8]
-    b'\\x89PNG\\r\\n\\x1a\\n'
-    """
+    """A PNG file of an image, (height, width) or (height, width, channels)."""
     pixels = image if image.dtype == np.uint8 else _bytes_of(image)
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]

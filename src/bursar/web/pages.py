@@ -1,30 +1,39 @@
-"""The HTML pages: server-rendered frames filled by scripts. Item texts are never inserted as markup."""
+"""The HTML pages: server-rendered frames filled by scripts. Item texts are never inserted as markup.
+
+A task kind has a widget on the annotation page: a JavaScript file that is found by its name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import mimetypes
+import sys
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import jinja2
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
 
 from bursar.corpus import FORMATS
 from bursar.errors import StorageError
 from bursar.report import render
+from bursar.tasks import Task
 from bursar.web.accounts import MAX_PASSWORD, MIN_PASSWORD, Caller
 from bursar.web.api import AppStateDep, find_caller
 from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
 from bursar.web.panels import sorted_panels
 from bursar.web.security import REPORT_CONTENT_POLICY
-from bursar.web.widgets import STATIC, widget_file
 
 router = APIRouter(include_in_schema=False)
 
+STATIC = Path(__file__).parent / "static"
+FALLBACK = "other"  # the widget where labels are typed as JSON
 CHARTS = Path(str(files("bursar.report"))) / "static"  # what reports draw their charts with
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(str(files("bursar.web"))) / "templates"),
@@ -33,21 +42,23 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-LEAD_PAGES = ("watch", "decide", "review", "files", "start")  # visible to leads only
-TABLES = {  # formats with the columns of the source, as they are offered for labelled data
-    "xlsx": "Excel",
-    "csv": "CSV",
-    "tsv": "TSV",
-    "parquet": "Parquet",
-    "json": "JSON",
-    "json-lines": "JSON lines",
-}
+LEAD_PAGES = ("watch", "decide", "review", "files", "start", "report")  # visible to leads only
+# formats with the columns of the source, as they are offered for labelled data
+TABLES = {"xlsx": "Excel", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "json": "JSON", "json-lines": "JSON lines"}
 LOSS_NAMES = {
     "ids": "item ids",
     "groups": "groups of items",
     "spacing": "spaces between words",
     "words": "word boundaries",
 }
+
+
+def add_static(app: FastAPI) -> None:
+    """Serve scripts and styles, compressed."""
+    mimetypes.add_type("text/javascript", ".js")  # some systems map it to a type that browsers refuse
+    app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
 
 
 def page(name: str, app_state: AppState, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
@@ -78,6 +89,25 @@ def login(request: Request, app_state: AppStateDep) -> Response:
     if find_caller(request, app_state) is not None:
         return _redirect("/")
     return page("login", app_state, None)
+
+
+def widget_path(task: Task) -> str:
+    """The path of the widget on the server: ours, one beside the Python file of the kind, or the fallback."""
+    if _beside(task).is_file():
+        return f"/static/widgets/{task.widget}.js"
+    known = (STATIC / "annotate" / f"{task.widget}.js").is_file()
+    return f"/static/annotate/{task.widget if known else FALLBACK}.js"
+
+
+def widget_file(name: str, tasks: Mapping[str, Task]) -> Path | None:
+    """The file of a widget that came with the Python file of a kind."""
+    beside = (_beside(task) for task in tasks.values() if task.widget == name)
+    return next((file for file in beside if file.is_file()), None)
+
+
+def _beside(task: Task) -> Path:
+    module = sys.modules[type(task).__module__]
+    return Path(str(module.__file__)).with_name(f"{task.widget}.js")
 
 
 @router.get("/static/widgets/{name}.js")
@@ -130,29 +160,21 @@ CONTENTS: dict[str, Callable[[AppState], dict[str, Any]]] = {  # by page: what i
 
 
 def show(request: Request, app_state: AppStateDep) -> Response:
-    """A page of ``CONTENTS``, for people who are signed in."""
+    """A page of ``CONTENTS`` or the report, for people who are signed in."""
     name, me = request.url.path.strip("/"), find_caller(request, app_state)
     if me is None:
         return _redirect(f"/login?next={quote(request.url.path)}")
     if name in LEAD_PAGES and not me.is_lead:
-        return _leads_only(app_state, me)
+        words = "Only leads of this project can see this page."
+        return page("message", app_state, me, 403, title="For leads only", words=words, fix=None)
+    if name == "report":  # sandboxed, because it brings its own scripts
+        text = render(app_state.result(), app_state.session.corpus)
+        return HTMLResponse(text, headers={"content-security-policy": REPORT_CONTENT_POLICY})
     return page(name, app_state, me, **CONTENTS[name](app_state))
 
 
-for _name in CONTENTS:
+for _name in (*CONTENTS, "report"):
     router.add_api_route(f"/{_name}", show)
-
-
-@router.get("/report")
-def report(request: Request, app_state: AppStateDep) -> Response:
-    """The full report of the run, sandboxed because it brings its own scripts."""
-    me = find_caller(request, app_state)
-    if me is None:
-        return _redirect(f"/login?next={quote('/report')}")
-    if not me.is_lead:
-        return _leads_only(app_state, me)
-    text = render(app_state.result(), app_state.session.corpus)
-    return HTMLResponse(text, headers={"content-security-policy": REPORT_CONTENT_POLICY})
 
 
 @router.get("/api/docs")
@@ -196,18 +218,19 @@ def about(app_state: AppState) -> dict[str, Any]:
     }
 
 
-def _leads_only(app_state: AppState, me: Caller) -> HTMLResponse:
-    words = "Only leads of this project can see this page."
-    return page("message", app_state, me, 403, title="For leads only", words=words, fix=None)
-
-
 def _redirect(place: str) -> RedirectResponse:
     return RedirectResponse(place, 303)
 
 
+def is_page(request: Request) -> bool:
+    """Whether a browser opened an address that may be a page."""
+    accepted = request.headers.get("accept", "")
+    return "text/html" in accepted and not request.url.path.startswith(("/api/", "/static/"))
+
+
 def error_page(request: Request, error: HTTPError) -> HTMLResponse | None:
     """An error as a page for a browser; None for API requests."""
-    if request.url.path.startswith(("/api/", "/static/")) or "text/html" not in request.headers.get("accept", ""):
+    if not is_page(request):
         return None
     app_state: AppState = request.app.state.bursar
     title = "Page not found" if error.status == 404 else "Something went wrong"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bursar.annotation.labelled import predict_project
-from bursar.annotation.subprocess_events import SendEvent, run_worker
+from bursar.annotation.subprocess_events import SendEvent, run_worker, stages_sent
 from bursar.predictions import Predictions
 
 # Formats of the page that are tables with the columns of the source: see ``Predictions.write``.
@@ -25,10 +25,7 @@ TABLES = {"xlsx": ".xlsx", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet", 
 
 def label_project(project: Path, folder: Path, request: Mapping[str, Any], send: SendEvent, trust: bool) -> None:
     """Write the file that was asked for, and say what is in it."""
-
-    def progress(what: str, done: float) -> None:
-        send({"event": "stage", "round": 0, "what": what, "done": round(done, 3)})
-
+    progress = stages_sent(send)
     found, model = predict_project(project, request["thresholds"], trust=trust, progress=progress)
     if request["tasks"]:
         found = found.with_tasks(request["tasks"])
@@ -48,7 +45,7 @@ def label_project(project: Path, folder: Path, request: Mapping[str, Any], send:
 
 def write_one_file(found: Predictions, folder: Path, request: Mapping[str, Any]) -> Path:
     """Write predictions to one file, or to a ZIP if the format writes several."""
-    format, name = request["format"], request["name"]
+    format, name = str(request["format"]), str(request["name"])
     if format in TABLES:
         path = folder / f"{name}{TABLES[format]}"
         found.write(path)
@@ -56,13 +53,15 @@ def write_one_file(found: Predictions, folder: Path, request: Mapping[str, Any])
     path = folder / name
     found.write(path, format, **({"lose": request["lose"]} if request["lose"] else {}))
     if path.is_file():
-        named = folder / f"{name}.{format}"
-        path.rename(named)
-        return named
-    packed = folder / f"{name}.{format}.zip"
+        return path.rename(folder / f"{name}.{format}")
+    return zip_files(path, folder / f"{name}.{format}.zip")
+
+
+def zip_files(folder: Path, packed: Path) -> Path:
+    """Pack all files of a folder."""
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(file for file in path.rglob("*") if file.is_file()):
-            archive.write(file, file.relative_to(path))
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            archive.write(file, file.relative_to(folder))
     return packed
 
 

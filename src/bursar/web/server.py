@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import mimetypes
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -16,22 +15,20 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from fastapi.middleware.gzip import GZipMiddleware
-from fastapi.staticfiles import StaticFiles
 
 from bursar.errors import ConfigError
-from bursar.web import api_files, api_lead, api_people, api_predictions, api_work, pages
+from bursar.web import api_files, api_lead, api_people, api_work, pages
 from bursar.web.api import add_error_handlers
 from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
-from bursar.web.logs import rate_limited
+from bursar.web.http_errors import rate_limited
 from bursar.web.security import Guard, HostPolicy
 from bursar.web.start import StartState, make_start_app
-from bursar.web.widgets import STATIC
 
 PORTS = 20  # tried in turn
 BACKLOG = 512  # connections waiting to be accepted
-SHUTDOWN_SECONDS = 3  # for requests in progress
+OPTIONS: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+OPTIONS["timeout_graceful_shutdown"] = 3  # seconds for requests in progress
 
 
 def make_app(app_state: AppState) -> Guard:
@@ -60,28 +57,21 @@ def make_app(app_state: AppState) -> Guard:
     )
     app.state.bursar = app_state
     add_error_handlers(app, pages.error_page)
-    for part in (api_work, api_people, api_lead, api_files, api_predictions, pages):
+    for part in (api_work, api_people, api_lead, api_files, pages):
         app.include_router(part.router)
-    mimetypes.add_type("text/javascript", ".js")  # some systems map it to a type that browsers refuse
-    app.mount("/static/charts", StaticFiles(directory=pages.CHARTS), name="charts")
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    pages.add_static(app)
     return Guard(app, app_state.host_policy)
 
 
 def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
     """A listening socket on this port, or on the first free port if none is given."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     failure: OSError | None = None
     for number in [port] if port is not None else range(first, first + PORTS):
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((host, number))
-            listener.listen(128)
-            return listener
+            return socket.create_server((host, number), family=family, backlog=128, dualstack_ipv6=both)
         except OSError as error:
-            listener.close()
             failure = error
     where = f"port {port}" if port is not None else f"ports {first} to {first + PORTS - 1}"
     raise ConfigError(f"cannot listen on {where} of {host}: {failure}", fix="choose another with --port")
@@ -115,10 +105,7 @@ def serve_start(
     start = StartState(folder)
     try:
         app = make_start_app(start, host_policy)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS
-        )
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(uvicorn.Config(app, **OPTIONS))
         start.on_created = partial(setattr, server, "should_exit", True)
         on_start(_address(host, listener))
         with suppress(KeyboardInterrupt):
@@ -179,10 +166,7 @@ def serve(
         make_app(app_state),
         http=protocol(Limits.under(descriptors(), per_address, proxy=public is not None)),
         backlog=ACCEPTED_AT_ONCE,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        **OPTIONS,
         timeout_keep_alive=75,
         h11_max_incomplete_event_size=32_768,
         forwarded_allow_ips="127.0.0.1" if public else "",

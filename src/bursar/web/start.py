@@ -6,50 +6,144 @@ temporary folder.
 
 from __future__ import annotations
 
-import mimetypes
 import re
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.staticfiles import StaticFiles
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from bursar.annotation.projects import Wishes, create_project, money_text
-from bursar.annotation.uploads import Choice, Upload, WishedTask
+from bursar.annotation.projects import Wishes, create_project, draft_project, full_cost, listed_task, money_text
 from bursar.campaign.participants import Observer
+from bursar.corpus import Corpus, read
+from bursar.corpus.formats.table_files import Table
+from bursar.corpus.formats.tables import find_roles, read_table, table_format
+from bursar.corpus.metadata import shown_cell
 from bursar.errors import BursarError, ConfigError
+from bursar.tasks import Task
 from bursar.web.accounts import same_secret
 from bursar.web.api import CSRF, RequestBody, add_error_handlers
 from bursar.web.http_errors import HTTPError
-from bursar.web.pages import CHARTS, ENVIRONMENT
+from bursar.web.pages import ENVIRONMENT, add_static, is_page
 from bursar.web.security import Guard, HostPolicy
-from bursar.web.widgets import STATIC
 
+EXAMPLES = 3  # rows that are shown
+LONGEST = 200  # characters of an example
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}")
-KINDS = {
-    "classification": "one label per item",
-    "tagging": "spans of words",
-    "regression": "a number",
-}
+KINDS = {"classification": "one label per item", "tagging": "spans of words", "regression": "a number"}
 router = APIRouter()
 Short = Annotated[str, Field(max_length=200)]
 Amount = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
 
 
+# -- the file ----------------------------------------------------------------------------------------------------------
+class WishedTask(BaseModel, frozen=True, extra="forbid"):
+    """A task as it is typed in: labels are separated by commas, ``column`` holds labels that are known."""
+
+    name: Short
+    kind: Annotated[str, Field(max_length=40)] = "classification"
+    labels: Annotated[str, Field(max_length=20_000)] = ""
+    column: Short | None = None
+
+    def task(self) -> Task:
+        if not self.name.strip():
+            raise ConfigError("a task has no name", fix="name it, as in intent")
+        return listed_task(self.name.strip(), self.kind, [self.labels] if self.labels.strip() else [])
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found out about a file; ``problem`` and ``fix`` say why it cannot become a project yet."""
+
+    items: int
+    notes: tuple[str, ...]
+    columns: Sequence[Mapping[str, Any]]  # their names and first cells
+    text: str | None
+    id: str | None
+    problem: str | None = None
+    fix: str | None = None
+
+
+class Upload:
+    """A file that was handed over. It is read once; its name in messages is that of the file alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._newest: tuple[object, Corpus] | None = None  # the corpus, and what was chosen for it
+
+    @cached_property
+    def table(self) -> Table | None:
+        """Its columns; ``None`` if it is no table, such as plain text."""
+        return None if table_format(self.path) is None else read_table(self.path)
+
+    def look(self, text: str | None = None, id: str | None = None) -> Look:
+        """What was found out, with the columns of the texts and the ids that are chosen, or those that are likely."""
+        table = self.table
+        if table is None:
+            corpus = self.corpus()
+            texts = (corpus[at].text for at in range(len(corpus)))
+            return Look(len(corpus), corpus.notes, [_first_cells("text", texts)], "text", None)
+        columns = [_first_cells(name, cells) for name, cells in table.columns.items()]
+        try:
+            roles, _ = find_roles(table, Path(self.path.name), {"text": text, "id": id}, {})
+        except BursarError as wrong:
+            return Look(len(table), table.notes, columns, None, id, wrong.message, "choose the column of the texts")
+        try:
+            notes = self.corpus(text, id).notes
+        except BursarError as wrong:
+            place = str(wrong).partition(". Fix: ")[0]
+            return Look(len(table), table.notes, columns, roles.text, roles.id, place, wrong.fix)
+        return Look(len(table), notes, columns, roles.text, roles.id)
+
+    def corpus(self, text: str | None = None, id: str | None = None, tasks: tuple[WishedTask, ...] = ()) -> Corpus:
+        """The file as a corpus, with the columns of the texts and the ids and the tasks that are chosen."""
+        if self._newest is None or self._newest[0] != (text, id, tasks):
+            if len({wished.name.strip() for wished in tasks}) < len(tasks):
+                raise ConfigError("two tasks have one name", fix="rename one of them")
+            listed = [wished for wished in tasks if wished.labels.strip() or not wished.column]
+            given: dict[str, Any] = {"tasks": {wished.name.strip(): wished.task() for wished in listed}}
+            if self.table is not None:
+                labels = {wished.name.strip(): wished.column for wished in tasks if wished.column}
+                columns = {"text": text, "id": id, "labels": labels}
+                given |= {role: column for role, column in columns.items() if column}
+            try:
+                self._newest = (text, id, tasks), read(self.path, **given)
+            except BursarError as wrong:
+                raise self.without_folder(wrong) from None
+        return self._newest[1]
+
+    def without_folder(self, wrong: BursarError) -> BursarError:
+        """The same error without the folder that the file was put into, with its line in the message."""
+        message = str(wrong).replace(f"{self.path.parent}/", "")
+        return BursarError(message.removesuffix(f". Fix: {wrong.fix}"), fix=wrong.fix)
+
+
+def _first_cells(column: str, cells: Iterable[Any]) -> dict[str, Any]:
+    return {"name": column, "examples": [shortened(cell) for cell in islice(cells, EXAMPLES)]}
+
+
+def shortened(cell: Any) -> str:
+    """A cell as it is shown among the first rows."""
+    text = shown_cell(cell)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+# -- the project -------------------------------------------------------------------------------------------------------
 class StartState(Observer):
     """The uploaded file, and the project that was created from it. ``on_created`` is called once it is there."""
 
-    def __init__(self, folder: Path, on_created: Callable[[], None] = lambda: None) -> None:
-        self.folder, self.on_created = folder, on_created
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.on_created: Callable[[], None] = lambda: None
         self.csrf = secrets.token_urlsafe(24)
         self.created: Path | None = None
         self.progress = ""
@@ -58,11 +152,10 @@ class StartState(Observer):
         self._creating = threading.Lock()
 
     def close(self) -> None:
-        """Remove the uploaded file."""
         self._place.cleanup()
 
     def place_for(self, name: str) -> Path:
-        """A new folder for a file of this name."""
+        """Where a file of this name is put."""
         return Path(tempfile.mkdtemp(dir=self._place.name)) / name
 
     def keep(self, path: Path) -> str:
@@ -74,10 +167,13 @@ class StartState(Observer):
         return key
 
     def upload(self, key: str) -> Upload:
-        """The file that was handed over last."""
         if key not in self._uploads:
             raise HTTPError(404, "no_table", "this file is no longer here", fix="choose the file again")
         return self._uploads[key]
+
+    def corpus_for(self, asked: CostRequest) -> Corpus:
+        """The file with the columns and tasks that are chosen."""
+        return self.upload(asked.table).corpus(asked.text, asked.id, asked.tasks)
 
     def stage(self, round: int, what: str, done: float) -> None:
         """Follows the selection of the first items."""
@@ -93,7 +189,7 @@ class StartState(Observer):
         try:
             if self.created is not None:
                 raise HTTPError(409, "created", "the project was created already", fix="reload the page")
-            draft = self.upload(asked.table).draft(asked.choice(), asked.wishes())
+            draft = draft_project(self.corpus_for(asked), asked.wishes())
             create_project(self.folder / asked.name, draft, watcher=self)
             self.created = self.folder / asked.name
         finally:
@@ -101,15 +197,7 @@ class StartState(Observer):
         return self.created
 
 
-class TaskIn(RequestBody):
-    """A task to annotate."""
-
-    name: Short
-    kind: Annotated[str, Field(max_length=40)] = "classification"
-    labels: Annotated[str, Field(max_length=20_000)] = ""
-    column: Short | None = None
-
-
+# -- requests ----------------------------------------------------------------------------------------------------------
 class LookRequest(RequestBody):
     """The columns that are chosen."""
 
@@ -121,16 +209,11 @@ class LookRequest(RequestBody):
 class CostRequest(LookRequest):
     """The tasks and what an hour of annotation costs."""
 
-    tasks: Annotated[list[TaskIn], Field(min_length=1, max_length=50)]
+    tasks: Annotated[tuple[WishedTask, ...], Field(min_length=1, max_length=50)]
     hourly: Amount = 20.0
     currency: Annotated[str, Field(max_length=8)] = "€"
 
-    def choice(self) -> Choice:
-        """The columns and tasks."""
-        return Choice(self.text, self.id, tuple(WishedTask(**task.model_dump()) for task in self.tasks))
-
     def wishes(self) -> Wishes:
-        """The options of the project."""
         return Wishes("project", 0.0, hourly=self.hourly, currency=self.currency)
 
 
@@ -186,18 +269,15 @@ def look(start: StartDep, asked: LookRequest) -> dict[str, Any]:
 def _look(start: StartState, key: str, text: str | None, id: str | None) -> dict[str, Any]:
     upload = start.upload(key)
     try:
-        found = asdict(upload.look(text, id))
+        return asdict(upload.look(text, id)) | {"table": key}
     except BursarError as wrong:
-        message = str(wrong).replace(f"{upload.path.parent}/", "").removesuffix(f". Fix: {wrong.fix}")
-        raise HTTPError(400, "bad_file", message, fix=wrong.fix) from None
-    columns = [{"name": name, "examples": examples} for name, examples in found["columns"].items()]
-    return found | {"table": key, "columns": columns}
+        raise HTTPError(400, "bad_file", upload.without_folder(wrong).message, fix=wrong.fix) from None
 
 
 @router.post("/api/cost")
 def cost(start: StartDep, asked: CostRequest) -> dict[str, Any]:
     """What labelling everything would cost."""
-    found = start.upload(asked.table).cost(asked.choice(), asked.wishes())
+    found = full_cost(start.corpus_for(asked), asked.wishes())
     shown = money_text(asked.currency, found.total)
     return {"items": found.items, "total": found.total, "price": found.price, "shown": shown}
 
@@ -220,17 +300,12 @@ def make_start_app(start: StartState, host_policy: HostPolicy) -> Guard:
     """The start page as an ASGI application."""
     app = FastAPI(title="Bursar", openapi_url=None, docs_url=None, redoc_url=None)
     app.state.start = start
-    add_error_handlers(app, lambda request, error: RedirectResponse("/", 303) if _is_page(request, error) else None)
+    add_error_handlers(app, _to_start)
     app.include_router(router)
-    mimetypes.add_type("text/javascript", ".js")
-    app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    add_static(app)
     return Guard(app, host_policy)
 
 
-def _is_page(request: Request, error: HTTPError) -> bool:
-    """Whether a browser opened an address of a project, which is not there yet."""
-    path = request.url.path
-    wants_page = "text/html" in request.headers.get("accept", "")
-    return error.status == 404 and wants_page and not path.startswith(("/api/", "/static/"))
+def _to_start(request: Request, error: HTTPError) -> RedirectResponse | None:
+    """From an address of a project, which is not there yet, to the start page."""
+    return RedirectResponse("/", 303) if error.status == 404 and is_page(request) else None

@@ -14,12 +14,10 @@ from typing import Any, Literal
 
 from bursar.annotation.subprocess_events import NO_STORAGE, WRONG, WorkerProcess
 from bursar.errors import StorageError, is_storage_fault
-from bursar.web.http_errors import HTTPError
-from bursar.web.logs import STORAGE_LOG
+from bursar.web.http_errors import STORAGE_LOG, HTTPError
 
 LOG = logging.getLogger("bursar.web")
 
-PAUSES = (1.0, 5.0, 20.0)  # seconds before each restart after a crash; then the training has failed
 STORAGE_PAUSE = 5.0  # seconds before a restart after a storage fault; not limited in number
 
 EventCallback = Callable[[str, Mapping[str, Any]], None]
@@ -28,18 +26,17 @@ EventCallback = Callable[[str, Mapping[str, Any]], None]
 class Trainer:
     """Starts a training process whenever the round is complete, and forwards its events."""
 
+    pauses: Sequence[float] = (
+        1.0,
+        5.0,
+        20.0,
+    )  # seconds before each restart after a crash; then the training has failed
+
     def __init__(
-        self,
-        command: Sequence[str],
-        ready: Callable[[], bool],
-        on_event: EventCallback,
-        on_end: Callable[[], None],
-        pauses: Sequence[float] = PAUSES,
-        storage_pause: float = STORAGE_PAUSE,
+        self, command: Sequence[str], ready: Callable[[], bool], on_event: EventCallback, on_end: Callable[[], None]
     ) -> None:
         self._command, self._ready = list(command), ready
         self._on_event, self._on_end = on_event, on_end  # the process has ended, successfully or not
-        self._pauses, self._storage_pause = pauses, storage_pause
         self._woken = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,13 +47,11 @@ class Trainer:
 
     @property
     def phase(self) -> Literal["idle", "training", "failed"]:
-        """What the trainer is doing."""
         if self.failure is not None:
             return "failed"
         return "training" if self._process is not None else "idle"
 
     def start(self) -> None:
-        """Start the background thread."""
         self._thread = threading.Thread(target=self._watch, name="training", daemon=True)
         self._thread.start()
         self.wake()
@@ -81,7 +76,6 @@ class Trainer:
             yield
 
     def stop(self) -> None:
-        """Stop the process and the thread."""
         self._stopped.set()
         self._woken.set()
         if (process := self._process) is not None:
@@ -106,7 +100,7 @@ class Trainer:
     def _wait(self, fault: object) -> None:
         """Try again later, until the storage works."""
         STORAGE_LOG.error("training is waiting for storage: %s", fault)
-        self._stopped.wait(self._storage_pause)
+        self._stopped.wait(STORAGE_PAUSE)
         self._woken.set()
 
     def _begin(self) -> WorkerProcess | None:
@@ -129,11 +123,11 @@ class Trainer:
             self._on_end()
         elif code == NO_STORAGE:
             self._wait(message)
-        elif code == WRONG or self._crashes >= len(self._pauses):
+        elif code == WRONG or self._crashes >= len(self.pauses):
             self._fail(message)
         else:
             self._on_end()
-            self._stopped.wait(self._pauses[self._crashes])
+            self._stopped.wait(self.pauses[self._crashes])
             self._crashes += 1
 
     def _listen(self, process: WorkerProcess) -> tuple[int, str]:

@@ -8,7 +8,7 @@ import pytest
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging
-from bursar.web.widgets import widget_path
+from bursar.web.pages import widget_path
 from tests.web.annotate.samples import SENTENCE, STRANGE
 
 pytestmark = pytest.mark.browser

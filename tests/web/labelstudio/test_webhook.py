@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.web.labelstudio.webhook import WebhookListener
+from bursar.web.labelstudio.sync import WebhookListener
 
 
 def ring(url, body=b"{}"):

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import os
+import shutil
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import IO, Any, cast
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import SPLITS, Corpus
-from bursar.errors import DataError, LabelError
+from bursar.errors import ConfigError, DataError, LabelError
 from bursar.registry import Registry
 from bursar.tasks.schemes import Span, spans_of_tags, split_tag
 
@@ -228,3 +229,20 @@ def replacing_bytes(path: Path) -> Iterator[IO[bytes]]:
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Fill a new folder, which appears under its name only when it is complete."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} already exists", fix="choose another folder")
+    place = folder.absolute()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f".{place.name}.new-{os.getpid()}")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        yield draft
+        os.replace(draft, place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

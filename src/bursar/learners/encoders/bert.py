@@ -7,6 +7,7 @@ run in two parts, so that frozen ones run only once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -165,29 +166,28 @@ class BertEncoder(TextEncoder):
         return list(self.layers[frozen:].parameters())
 
 
-def _renamed(weights: dict[str, Tensor], depth: int) -> dict[str, Tensor]:
-    """Rename Hugging Face's parameters to ours; the three projections of attention become one matrix."""
-    weights = {name.removeprefix("bert."): value for name, value in weights.items()}
-    ours = {
-        "word_embedding.weight": weights["embeddings.word_embeddings.weight"],
-        "place_embedding.weight": weights["embeddings.position_embeddings.weight"],
-        "type_embedding.weight": weights["embeddings.token_type_embeddings.weight"],
-        "embedding_norm.weight": weights["embeddings.LayerNorm.weight"],
-        "embedding_norm.bias": weights["embeddings.LayerNorm.bias"],
-    }
+def parameter_names(depth: int) -> Iterator[tuple[str, list[str]]]:
+    """Our parameters with Hugging Face's: three for the projections of attention, which are one matrix here."""
+    yield "word_embedding.weight", ["embeddings.word_embeddings.weight"]
+    yield "place_embedding.weight", ["embeddings.position_embeddings.weight"]
+    yield "type_embedding.weight", ["embeddings.token_type_embeddings.weight"]
     parts = {
-        "attended": "attention.output.dense",
-        "attention_norm": "attention.output.LayerNorm",
-        "inner": "intermediate.dense",
-        "outer": "output.dense",
-        "output_norm": "output.LayerNorm",
+        "query_key_value": [f"attention.self.{name}" for name in ("query", "key", "value")],
+        "attended": ["attention.output.dense"],
+        "attention_norm": ["attention.output.LayerNorm"],
+        "inner": ["intermediate.dense"],
+        "outer": ["output.dense"],
+        "output_norm": ["output.LayerNorm"],
     }
-    for number in range(depth):
-        theirs, mine = f"encoder.layer.{number}", f"layers.{number}"
-        for kind in ("weight", "bias"):
-            ours[f"{mine}.query_key_value.{kind}"] = torch.cat(
-                [weights[f"{theirs}.attention.self.{name}.{kind}"] for name in ("query", "key", "value")]
-            )
-            for name, old in parts.items():
-                ours[f"{mine}.{name}.{kind}"] = weights[f"{theirs}.{old}.{kind}"]
-    return ours
+    for kind in ("weight", "bias"):
+        yield f"embedding_norm.{kind}", [f"embeddings.LayerNorm.{kind}"]
+        for number in range(depth):
+            for ours, theirs in parts.items():
+                yield f"layers.{number}.{ours}.{kind}", [f"encoder.layer.{number}.{name}.{kind}" for name in theirs]
+
+
+def _renamed(weights: dict[str, Tensor], depth: int) -> dict[str, Tensor]:
+    """Rename Hugging Face's parameters to ours."""
+    weights = {name.removeprefix("bert."): value for name, value in weights.items()}
+    found = {ours: [weights[name] for name in theirs] for ours, theirs in parameter_names(depth)}
+    return {ours: torch.cat(parts) if len(parts) > 1 else parts[0] for ours, parts in found.items()}

@@ -84,7 +84,6 @@ class Studio:
         return int(self._write(request).id or 0)
 
     def page_of(self, project: int) -> str:
-        """The URL of a project's page."""
         return f"{self.url}/projects/{project}/data"
 
     # -- tasks -------------------------------------------------------------------------------------------------------

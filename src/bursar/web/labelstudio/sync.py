@@ -12,12 +12,16 @@ in the run's folder records what was pulled, so that changes and deletions are d
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
 
 from bursar.annotation.session import AnnotationSession
 from bursar.corpus.formats.format import replacing
@@ -37,49 +41,43 @@ SKIP = "skip"
 
 
 # -- stored state ----------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class PulledAnnotation:
+class PulledAnnotation(BaseModel):
     """An annotation as it was pulled, and the role in which it was recorded."""
 
     item: str
     round: int
-    labels: Mapping[str, Any]
+    labels: dict[str, Any]
     role: str  # answer, overlap or skip
     gone: bool = False  # deleted at Label Studio
 
 
-@dataclass
-class SyncState:
+class SyncState(BaseModel):
     """The Label Studio project of a run, and the annotations pulled so far."""
 
+    version: int = VERSION
     url: str
     mark: str  # in the project's description and configuration, to find it again
     project: int | None = None
-    taken: dict[int, PulledAnnotation] = field(default_factory=dict)  # by annotation
+    taken: dict[int, PulledAnnotation] = {}  # by annotation
 
     @classmethod
     def load(cls, folder: Path) -> SyncState | None:
         """The stored state; None if there is none."""
         path = folder / FILE
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            version = stored.pop("version")
-            if version != VERSION:
-                raise ConfigError(f"{path} has version {version!r}", fix=f"this Bursar reads version {VERSION}")
-            taken = {int(id): PulledAnnotation(**about) for id, about in stored["taken"].items()}
-            return cls(stored["url"], stored["mark"], stored["project"], taken)
+            stored = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(
-                f"{path} cannot be read: {type(error).__name__} {error}",
-                fix="delete it: the next push finds or creates the project, and nothing is paid for twice",
-            ) from None
+        except (OSError, ValueError) as error:
+            fix = "delete it: the next push finds or creates the project, and nothing is paid for twice"
+            raise ConfigError(f"{path} cannot be read: {type(error).__name__} {error}", fix=fix) from None
+        if stored.version != VERSION:
+            raise ConfigError(f"{path} has version {stored.version!r}", fix=f"this Bursar reads version {VERSION}")
+        return stored
 
     def save(self, folder: Path) -> None:
-        """Write the file atomically."""
         with replacing(folder / FILE) as file:
-            json.dump({"version": VERSION} | asdict(self), file, ensure_ascii=False, indent=1)
+            file.write(self.model_dump_json(indent=1))
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,6 @@ class Pulled:
 
     @property
     def anything(self) -> bool:
-        """Whether there was anything new."""
         return any((self.answered, self.beside, self.corrected, self.skipped, self.deleted, self.problems))
 
 
@@ -144,7 +141,7 @@ class Sync:
         found = None if state is None else self.server.find_project(state.mark, state.project)
         if state is None or (found is None and (state.project is not None or state.taken)):
             # This is the first push, or the project was deleted, or this is another server.
-            state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
+            state = SyncState(url=self.server.url, mark=f"bursar run {secrets.token_hex(8)}")
             state.save(self.session.folder)
         if found is None:
             about = f"Made by Bursar: please keep this line. {state.mark}"
@@ -179,10 +176,9 @@ class Sync:
                     self._take(sync_state, annotation, person, pulled)
             sync_state.save(self.session.folder)
         for id, taken in sync_state.taken.items():
-            gone = id not in seen
-            if taken.gone != gone:
-                sync_state.taken[id] = replace(taken, gone=gone)
-                pulled.deleted += [taken.item] if gone else []
+            if id not in seen and not taken.gone:
+                pulled.deleted.append(taken.item)
+            taken.gone = id not in seen
         sync_state.save(self.session.folder)
         return pulled
 
@@ -204,8 +200,8 @@ class Sync:
         except BursarError as error:
             pulled.problems.append(f"item {annotation.item!r}, annotation {annotation.id}: {error}")
             return
-        labels = dict(annotation.labels)
-        sync_state.taken[annotation.id] = PulledAnnotation(annotation.item, annotation.round, labels, role)
+        about: Any = {name: getattr(annotation, name) for name in ("item", "round", "labels")}
+        sync_state.taken[annotation.id] = PulledAnnotation(**about, role=role)
 
     def _open(self, annotation: StudioAnnotation) -> bool:
         return any((want.round, want.id) == (annotation.round, annotation.item) for want in self.session.wanted())
@@ -277,3 +273,67 @@ def watch_project(
             return state.why or "the campaign has ended"
         if not sync.session.ready():
             pause()
+
+
+# -- calls from Label Studio -------------------------------------------------------------------------------------------
+MAX_BYTES = 1 << 20  # of a message that are read
+TIMEOUT = 10.0  # seconds to wait for data
+
+
+class WebhookListener:
+    """Listens at a local address for calls that trigger the next pull. Their content is not trusted or used."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if parts.scheme != "http" or host is None or port is None:
+            fix = "use an address of this machine, such as http://127.0.0.1:8123/"
+            raise ConfigError(f"{url!r} is not a webhook address", fix=fix)
+        self._called = threading.Event()
+        path = parts.path or "/"
+        try:
+            self._server = ThreadingHTTPServer((host, port), _handler(path, self._called))
+        except OSError as error:
+            why = error.strerror or error
+            raise ConfigError(f"{url}: cannot listen there: {why}", fix="use another port or address") from None
+        self._server.daemon_threads = True
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._server.server_address[1]}{path}"
+        self._thread = threading.Thread(target=self._server.serve_forever, name="webhook", daemon=True)
+
+    def __enter__(self) -> WebhookListener:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a call, up to this long. Returns whether there was one; several calls count as one."""
+        called = self._called.wait(seconds)
+        self._called.clear()
+        return called
+
+
+def _handler(path: str, called: threading.Event) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = TIMEOUT
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "0")
+            self.rfile.read(min(int(length), MAX_BYTES) if length.isdigit() else 0)
+            known = urlsplit(self.path).path == path
+            if known:
+                called.set()
+            self.send_response(204 if known else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Log nothing; pulls are reported instead."""
+
+    return Handler

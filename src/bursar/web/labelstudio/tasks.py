@@ -50,14 +50,7 @@ def config_for(corpus: Corpus) -> str:
 
 
 def task_of(corpus: Corpus, want: ItemRequest, suggestions: Suggestions | None = None) -> dict[str, Any]:
-    """A requested item as a task to import, with model suggestions.
-
-    >>> from bursar.corpus import CorpusBuilder
-    >>> builder = CorpusBuilder({"intent": {"kind": "classification", "labels": ["alarm", "music"]}})
-    >>> builder.add("u1", text="wake me")
-    >>> task_of(builder.build(), ItemRequest("u1", ("intent",), "seed", {}))
-    {'data': {'id': 'u1', 'round': 0, 'tasks': ['intent'], 'text': 'wake me'}}
-    """
+    """A requested item as a task to import, with model suggestions."""
     at = int(corpus.positions([want.id])[0])
     item = corpus[at]
     data: dict[str, Any] = {"id": item.id, "round": want.round, "tasks": [*want.tasks]}

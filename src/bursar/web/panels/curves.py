@@ -10,7 +10,7 @@ from bursar.report.saved import saved_tile, saved_words, saving
 from bursar.report.summary import comparison_words, summarise
 from bursar.report.tables import audit_table, curve_table
 from bursar.report.wording import THIN
-from bursar.web.dashboard_now import round_phrase
+from bursar.web.dashboard import round_phrase
 from bursar.web.panels.panel import RunView, Section, panel, table_section
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bursar.report.stopping import SOURCES
 from bursar.report.wording import Money, Scale, percent
-from bursar.web.dashboard_now import answered_clause, tile
+from bursar.web.dashboard import answered_clause, tile
 from bursar.web.panels.panel import RunView, Section, panel
 
 

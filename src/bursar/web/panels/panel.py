@@ -9,7 +9,7 @@ from bursar.annotation.session import SessionState
 from bursar.campaign.results import ArmResult, RunResult
 from bursar.registry import Registry
 from bursar.report.tables import Table
-from bursar.web.dashboard_now import Section
+from bursar.web.dashboard import Section
 
 __all__ = ["PANELS", "Panel", "RunView", "Section", "panel", "table_section"]
 
@@ -29,7 +29,6 @@ class RunView:
 
     @property
     def by_item(self) -> bool:
-        """Whether the budget counts items instead of money."""
         return self.result.config.budget.counts == "items"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
 from bursar.report.wording import sentence
-from bursar.web.dashboard_now import round_phrase
+from bursar.web.dashboard import round_phrase
 from bursar.web.panels.panel import RunView, Section, panel, table_section
 
 

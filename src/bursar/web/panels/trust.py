@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bursar.report.calibration import calibration_table, calibration_words, reliability_charts, reliability_table
-from bursar.web.dashboard_now import round_phrase
+from bursar.web.dashboard import round_phrase
 from bursar.web.panels.panel import RunView, Section, panel, table_section
 
 
