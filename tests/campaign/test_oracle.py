@@ -15,8 +15,7 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
 from bursar.oracle import run_comparison, run_question
 from bursar.oracle.comparison import plan_of
-from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, OracleRequest, ask_oracle, current_answer
-from bursar.oracle.run_question import question_of
+from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, OracleRequest, ask_oracle, current_answer, question_of
 from bursar.report import write_report
 from tests.campaign.small import config_of
 from tests.decisions import Note

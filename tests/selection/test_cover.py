@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bursar.errors import InfeasibleError
 from bursar.selection import Candidates, GroupCap, Limit, Limits, make_strategy, submodular
 from bursar.selection import cover as module
+from bursar.selection.candidates import Units
 from bursar.selection.cover import Coverage, candidates_of, cover_items, cover_labels, systematic_sample
-from bursar.selection.pool_features import Units
 from bursar.selection.submodular import TIE
 from bursar.tasks import Prices
 

@@ -1,7 +1,6 @@
 """What a study may say of its scores: tests, win percentages, areas, savings. Arrays in, numbers for JSON out."""
 
-from bursar.comparison.money import saved, saved_interval
-from bursar.comparison.paired import PairedTest, holm, paired_test
+from bursar.comparison.paired import PairedTest, holm, paired_test, saved, saved_interval
 from experiments.studies.statistics.curves import areas, regret
 from experiments.studies.statistics.families import LEVEL, compare_all, spread
 from experiments.studies.statistics.tables import agreement_with, table4, wins

@@ -2,14 +2,6 @@
 
 Every baseline respects the budget, the minimums and the caps. The minimums are bought first, then the baseline's shares
 as far as budget and caps allow; what rounding leaves is spent label by label on the tasks in turn.
-
->>> from bursar.allocation import SplitEstimates, Informativeness, ReductionRate
->>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
->>> rate = ReductionRate(0.5, 0.5, 0.5, block=100)
->>> problem = SplitProblem(SplitEstimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
->>> splits = {split.method: split.counts for split in compare(problem)}
->>> splits["only slots"], splits["equal money"], splits["equal counts"], splits["no transfer"]
-((0, 200), (300, 100), (150, 150), (270, 110))
 """
 
 from __future__ import annotations

@@ -39,8 +39,7 @@ class Good:
     @property
     def ratios(self) -> FloatArray:
         """Value per unit of money, not increasing."""
-        found: FloatArray = self.worth / self.cost
-        return found
+        return self.worth / self.cost
 
     @property
     def totals(self) -> IntArray:

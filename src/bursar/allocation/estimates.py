@@ -2,10 +2,6 @@
 
 With a block of ``u`` labels and a reduction rate ``β``, block *b* is worth ``β^(b − 1)`` times the first (errata 30).
 So ``N`` labels are worth ``g(N) = u(1 − β^(N/u)) / (1 − β)``, in labels of the first block, or ``N`` if β = 1.
-
->>> slow = ReductionRate(0.5, 0.4, 0.6, block=100)
->>> gain([0, 100, 200, 300], slow).round(6).tolist()
-[0.0, 100.0, 150.0, 175.0]
 """
 
 from __future__ import annotations
@@ -35,10 +31,6 @@ class Informativeness:
 
     Row *i*, column *j* is task *j*'s gain from labels of task *i*, divided by its gain from as many of its own. The
     diagonal is 1; a negative entry means that *i* harms *j*.
-
-    >>> found = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.25, 1]]), np.array([[0, 0.1], [0.1, 0]]))
-    >>> float(found.value[found.tasks.index("intent"), found.tasks.index("slots")])
-    0.5
     """
 
     tasks: tuple[str, ...]
@@ -96,11 +88,7 @@ class SplitEstimates:
 
     @classmethod
     def unknown(cls, tasks: Sequence[str]) -> SplitEstimates:
-        """Estimates for tasks about which nothing is known.
-
-        >>> SplitEstimates.unknown(["intent", "slots"]).rates["slots"]
-        ReductionRate(beta=0.5, low=1e-06, high=1.0, block=1, source='nothing')
-        """
+        """Estimates for tasks about which nothing is known."""
         none = Informativeness(tuple(tasks), np.eye(len(tasks)), 1 - np.eye(len(tasks)))
         return cls(none, dict.fromkeys(tasks, ReductionRate(0.5, 1e-6, 1.0, 1, "nothing")))
 
@@ -130,11 +118,7 @@ class SplitEstimates:
 
 # -- the value of labels ---------------------------------------------------------------------------------------------
 def returns(labels: ArrayLike, beta: ArrayLike, block: ArrayLike) -> FloatArray:
-    """``g`` of arrays; accurate near β = 1, where the formula itself divides 0 by 0.
-
-    >>> returns(1000, [1 - 1e-12, 1.0], block=10).round(3).tolist()
-    [1000.0, 1000.0]
-    """
+    """``g`` of arrays; accurate near β = 1, where the formula itself divides 0 by 0."""
     size, rate = np.asarray(block, dtype=float), np.asarray(beta, dtype=float)
     blocks = np.asarray(labels, dtype=float) / size
     lost = 1 - rate
@@ -149,11 +133,7 @@ def gain(labels: ArrayLike, rate: ReductionRate) -> FloatArray:
 
 
 def half_life(rate: ReductionRate) -> float:
-    """The number of labels after which one more is worth half of the first; infinity if β = 1.
-
-    >>> half_life(ReductionRate(0.25, 0.25, 0.25, block=100))
-    50.0
-    """
+    """The number of labels after which one more is worth half of the first; infinity if β = 1."""
     return math.inf if rate.beta == 1 else rate.block * math.log(0.5) / math.log(rate.beta)
 
 
@@ -176,12 +156,6 @@ def fit_rate(
 
     The rate is 0.5 with an interval from 0.000001 to 1 (``tells_nothing``) if the curve has fewer than three sizes,
     rises by no more than its noise, has three sizes without errors, or if every rate fits well enough.
-
-    >>> rate = fit_rate([0, 50, 100, 150, 200], [0.5, 0.6, 0.65, 0.675, 0.6875])
-    >>> round(rate.beta, 4), rate.block
-    (0.5, 50.0)
-    >>> tells_nothing(fit_rate([0, 50, 100, 150], [0.6, 0.6, 0.58, 0.57]))
-    True
     """
     at, score, weight = _checked(sizes, scores, errors)
     if weight is not None and freedom is not None and freedom < 1:

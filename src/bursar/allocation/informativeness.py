@@ -3,13 +3,6 @@
 All divide the seed items into three parts: some to train on, some whose labels are *fresh*, and some held out. A task's
 gain is its improvement on the held-out items by fresh labels of another task, or by as many of its own. Informativeness
 is the first divided by the second (errata 29).
-
->>> from bursar.learners import make_learner
->>> from bursar.simulation import assistant_corpus
->>> items = assistant_corpus(60, seed=1).with_tasks(["intent", "urgency"])
->>> found = make_informer("probe", repetitions=2).measure(make_learner("probe", items.schema), items)
->>> found.tasks, found.value.diagonal().tolist()
-(('intent', 'urgency'), [1.0, 1.0])
 """
 
 from __future__ import annotations

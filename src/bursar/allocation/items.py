@@ -183,8 +183,7 @@ class _Wanted:
         care = np.where((self.start > log) | (keen & (self.start == log)), np.inf, -np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             free = np.where(self.decay > 0, (self.start - log) / self.decay, care)
-        found: FloatArray = np.clip(free, self.least, self.most)
-        return found
+        return np.clip(free, self.least, self.most)
 
     def cost(self, log: float, *, keen: bool = False) -> float:
         return float(self.price @ self.counts(log, keen=keen))

@@ -138,5 +138,4 @@ class Alignment(StepInformer):
 
 def labelled(rehearsal: Rehearsal, items: IntArray, task: str) -> IntArray:
     """The items that are labelled for a task."""
-    found: IntArray = items[rehearsal.items.labels[task].present[items]]
-    return found
+    return items[rehearsal.items.labels[task].present[items]]

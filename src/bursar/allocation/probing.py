@@ -116,8 +116,7 @@ class _Sheet:
     def predictions(self, learned: IntArray) -> FloatArray:
         """The predictions for all units of a probe trained on some items: (units, labels), or (units, 1) numbers."""
         predicted = self._model(learned, self.rows).predict_proba(self.rows)[0]
-        found: FloatArray = np.asarray(predicted, dtype=np.float64).reshape(len(self.rows), -1)
-        return found
+        return np.asarray(predicted, dtype=np.float64).reshape(len(self.rows), -1)
 
     def loss(self, learned: IntArray, held: IntArray, rows: NDArray[Any] | None = None) -> float:
         """The mean negative log-likelihood of held-out labels by a probe trained on other items."""
@@ -145,5 +144,4 @@ def carried(values: FloatArray, units: IntArray, wanted: IntArray) -> FloatArray
     sums = np.zeros((len(counts), values.shape[1]))
     np.add.at(sums, np.repeat(np.arange(len(counts)), counts), values)
     means = sums / np.maximum(counts, 1)[:, None]
-    found: FloatArray = np.repeat(means, np.diff(wanted), axis=0)
-    return found
+    return np.repeat(means, np.diff(wanted), axis=0)

@@ -116,14 +116,7 @@ def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1)
 
 @dataclass(frozen=True)
 class GivenRates(Rater):
-    """Rates given by the user: ``betas`` has for each task a rate, or a rate and its interval.
-
-    >>> GivenRates({"intent": [0.5, 0.6, 0.7]})
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: betas.intent = [0.5, 0.6, 0.7]. Fix: give a rate from 1e-06 to 1, or a rate and the low \
-and the high end of its interval
-    """
+    """Rates given by the user: ``betas`` has for each task a rate, or a rate and its interval."""
 
     name: ClassVar[str] = "given"
     betas: Mapping[str, float | Sequence[float]] = field(default_factory=dict)

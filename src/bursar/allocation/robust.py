@@ -39,11 +39,7 @@ class Scenario:
 
     @property
     def what(self) -> str:
-        """A description.
-
-        >>> Scenario("intent", "slots", 0.5, 0.4, None).what
-        'intent informs slots by 0.4 instead of 0.5'
-        """
+        """A description."""
         if self.other is None:
             return f"reduction rate of {self.task} {self.after:.3g} instead of {self.before:.3g}"
         return f"{self.task} informs {self.other} by {self.after:.3g} instead of {self.before:.3g}"

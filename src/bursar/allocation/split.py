@@ -164,8 +164,7 @@ class SplitProblem:
     def gains(self, counts: Sequence[int]) -> FloatArray:
         """The gain of each task from these numbers of labels of each: (from, to)."""
         own = np.array([float(gain(count, rate)) for count, rate in zip(counts, self.rates, strict=True)])
-        found: FloatArray = own[:, None] * self.estimates.informativeness.value * self.importance
-        return found
+        return own[:, None] * self.estimates.informativeness.value * self.importance
 
     def show(self, units: int) -> str:
         return self.costs.show(units)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.curves import area
-from bursar.comparison.money import saved_interval
-from bursar.comparison.paired import PairedTest, holm, paired_test
+from bursar.comparison.paired import PairedTest, holm, paired_test, saved_interval
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray
 
@@ -249,5 +248,4 @@ def _grid(spent: Sequence[FloatArray]) -> FloatArray:
     if all(len(one) == len(spent[0]) and np.allclose(one, spent[0]) for one in spent):
         return spent[0]
     low, high = max(float(one[0]) for one in spent), min(float(one[-1]) for one in spent)
-    grid: FloatArray = np.linspace(low, max(low, high), POINTS, dtype=np.float64)
-    return grid
+    return np.linspace(low, max(low, high), POINTS, dtype=np.float64)

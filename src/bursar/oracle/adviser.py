@@ -16,8 +16,7 @@ from bursar.learners.learner import Progress
 from bursar.oracle.chain import SearchPlan
 from bursar.oracle.comparison import STEPS, plan_of
 from bursar.oracle.judge_registry import PROBE, known_judge
-from bursar.oracle.run_comparison import OracleRequest, ask_oracle, current_answer
-from bursar.oracle.run_question import judged_tasks
+from bursar.oracle.run_comparison import OracleRequest, ask_oracle, current_answer, judged_tasks
 
 
 class OracleSection(Section):

@@ -32,13 +32,7 @@ STEPS = 5_000
 def plan_of(
     steps: int | None = None, greedy_steps: int | None = None, cooling: float | None = None, judge: str = PROBE
 ) -> SearchPlan:
-    """A plan with defaults: a fifth as many greedy steps, and a cooling that ends at the same temperature.
-
-    >>> plan_of().steps, plan_of().greedy_steps, plan_of().cooling
-    (5000, 1000, 10.0)
-    >>> plan_of(25_000).cooling, plan_of(25_000, judge="lstm").cooling
-    (2.0, 0.1)
-    """
+    """A plan with defaults: a fifth as many greedy steps, and a cooling that ends at the same temperature."""
     steps = STEPS if steps is None else steps
     coldest = COLDEST_PROBE if judge == PROBE else COLDEST
     return SearchPlan(
@@ -71,15 +65,7 @@ class OrderScores:
 
 @dataclass(frozen=True, eq=False)
 class OrderComparison:
-    """The scores of random orders, of each strategy's order and of the best order found, by the same judge.
-
-    >>> curves = [OrderScores({"test": np.array(curve)}) for curve in ([0.5, 0.5], [0.6, 0.6], [0.75, 0.75])]
-    >>> low, high, best = curves
-    >>> order = Order.of(np.array([[0], [1]]))
-    >>> found = OrderComparison(SearchPlan(), 0, {"test": 0.4}, (low, high), {"MT-AVG": high}, best, order)
-    >>> round(found.share("MT-AVG"), 3), round(found.random("test")[0], 3)
-    (0.25, 0.55)
-    """
+    """The scores of random orders, of each strategy's order and of the best order found, by the same judge."""
 
     plan: SearchPlan
     seed: int
@@ -185,11 +171,7 @@ def compare_orders(
 
 
 def random_orders(pool: int, batches: int, size: int, seed: int, count: int = RANDOM_ORDERS) -> list[Order]:
-    """Different random orders.
-
-    >>> len({tuple(order.items.tolist()) for order in random_orders(pool=50, batches=3, size=4, seed=0)})
-    20
-    """
+    """Different random orders."""
     seeds = rng(seed, "random orders").bit_generator.seed_seq.generate_state(count).tolist()
     return [Order.random(pool, batches, size, one) for one in seeds]
 

@@ -36,13 +36,7 @@ def make_judge(name: str, problem: LabellingProblem, *, seed: int = 0, progress:
 
 
 def known_judge(name: str) -> str:
-    """Return the name if there is such a judge.
-
-    >>> known_judge("encoder")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: there is no judge 'encoder'. Fix: use probe, aoe, cnn, lstm, tagger
-    """
+    """Return the name if there is such a judge."""
     if name not in JUDGES:
         raise ConfigError(f"there is no judge {name!r}", fix=f"use {', '.join(JUDGES)}")
     return name

@@ -207,11 +207,7 @@ def _texts(items: Corpus) -> CodedTexts:
 
 
 def _padded(values: IntArray, lengths: IntArray, fill: int) -> IntArray:
-    """Pad rows of different lengths to a rectangle.
-
-    >>> _padded(np.array([1, 2, 3]), np.array([1, 2]), -1).tolist()
-    [[1, -1], [2, 3]]
-    """
+    """Pad rows of different lengths to a rectangle."""
     inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
     found: IntArray = np.full(inside.shape, fill, dtype=np.int64)
     found[inside] = values

@@ -28,11 +28,7 @@ class Order:
 
     @classmethod
     def random(cls, pool: int, batches: int, size: int, seed: int) -> Order:
-        """The first items of a random permutation of the pool.
-
-        >>> Order.random(pool=9, batches=2, size=3, seed=0).batches.shape
-        (2, 3)
-        """
+        """The first items of a random permutation of the pool."""
         check_shape(pool, batches, size)
         chosen = rng(seed, "random order").permutation(pool)[: batches * size]
         return cls.of(chosen.reshape(batches, size))
@@ -73,11 +69,7 @@ class OrderMove:
     other: tuple[int, int] | None = None  # place of the new item; None if it was unlabelled
 
     def changed(self, batches: int) -> range:
-        """The prefixes that the move changes, by their number of batches (errata 25).
-
-        >>> OrderMove((1, 0), 7, (3, 2)).changed(5), OrderMove((1, 0), 7).changed(5)
-        (range(2, 4), range(2, 6))
-        """
+        """The prefixes that the move changes, by their number of batches (errata 25)."""
         first = self.place[0] + 1
         return range(first, batches + 1 if self.other is None else self.other[0] + 1)
 
@@ -111,21 +103,12 @@ def propose(order: Order, pool: int, seed: int, step: int, draw: int = 0) -> tup
 
 
 def _unlabelled(order: Order, number: int) -> int:
-    """The unlabelled item of this number, counted in the order of the pool.
-
-    >>> _unlabelled(Order.of(np.array([[1, 2], [5, 0]])), 0), _unlabelled(Order.of(np.array([[1, 2], [5, 0]])), 2)
-    (3, 6)
-    """
+    """The unlabelled item of this number, counted in the order of the pool."""
     labelled = np.sort(order.batches, axis=None)
     before = labelled - np.arange(len(labelled))  # unlabelled items before each labelled one
     return number + int(np.searchsorted(before, number, side="right"))
 
 
 def quality(curve: FloatArray) -> FloatArray:
-    """The mean score after 1 to K batches (paper 4, section 3.3); of several curves, along the last axis.
-
-    >>> float(quality(np.array([0.5, 0.7])))
-    0.6
-    """
-    found: FloatArray = np.asarray(curve, dtype=float).mean(axis=-1)
-    return found
+    """The mean score after 1 to K batches (paper 4, section 3.3); of several curves, along the last axis."""
+    return np.asarray(curve, dtype=float).mean(axis=-1)

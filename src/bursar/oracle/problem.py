@@ -63,14 +63,7 @@ class LabellingProblem:
     def draw(
         cls, corpus: Corpus, sizes: Mapping[str, int], *, shape: tuple[int, int], metric: str, seed: int
     ) -> LabellingProblem:
-        """Shuffle the items of a corpus and cut them into parts; ``shape`` is batches and items per batch.
-
-        >>> from bursar.simulation import assistant_corpus
-        >>> sizes = {"pool": 60, "warm": 10, "aside": 10, "validation": 40, "test": 40}
-        >>> problem = LabellingProblem.draw(assistant_corpus(200), sizes, shape=(3, 5), metric="accuracy", seed=0)
-        >>> len(problem.pool), len(problem.test)
-        (60, 40)
-        """
+        """Shuffle the items of a corpus and cut them into parts; ``shape`` is batches and items per batch."""
         counts = [sizes[part] for part in PARTS]
         if sum(counts) > len(corpus):
             raise ConfigError(f"{sum(counts)} items are needed, and the corpus has {len(corpus)}", fix="use fewer")

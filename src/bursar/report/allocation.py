@@ -192,9 +192,5 @@ def _ends(gain: PredictedGain) -> str:
 
 
 def described(about: Mapping[str, Any]) -> dict[str, str]:
-    """How estimates were measured, in words.
-
-    >>> described({"informer": "lookahead", "items": 200, "own_gains": {"a": 1.0}})
-    {'informer': 'lookahead', 'items': '200'}
-    """
+    """How estimates were measured, in words."""
     return {key.replace("_", " "): str(value) for key, value in about.items() if not isinstance(value, Mapping)}

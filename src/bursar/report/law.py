@@ -158,11 +158,7 @@ def _shown(value: Any) -> str:
 
 
 def _power(value: float) -> str:
-    """An exponent.
-
-    >>> _power(-0.001), _power(-0.25), _power(float("nan"))
-    ('0.00', '−0.25', '–')
-    """
+    """An exponent."""
     if not math.isfinite(value):
         return "–"
     text = f"{abs(value):.2f}"

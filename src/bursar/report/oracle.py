@@ -188,9 +188,5 @@ def _y(point: Point) -> float:
 
 
 def share_words(share: float | None) -> str:
-    """A share of the way from random to best, in percent.
-
-    >>> share_words(0.341), share_words(-0.12), share_words(-0.001), share_words(None)
-    ('34\u202f%', '−12\u202f%', '0\u202f%', '–')
-    """
+    """A share of the way from random to best, in percent."""
     return "–" if share is None else percent(round(share, 2) + 0.0).replace("-", "−")

@@ -30,8 +30,7 @@ from bursar.report.charts import Chart, thing_look
 from bursar.report.items import ShownItem, shown_item
 from bursar.report.oracle import oracle_chart, oracle_of, oracle_section
 from bursar.report.run_charts import confidence_charts, drawn_slices, learning_charts, spending_chart
-from bursar.report.spending import round_rows, spending_words
-from bursar.report.splits import split_table, split_words
+from bursar.report.spending import round_rows, spending_words, split_table, split_words
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
 from bursar.report.summary import summarise
 from bursar.report.tables import arms_table, audit_table, curve_table, settings
@@ -157,11 +156,7 @@ def bundled(*names: str) -> str:
 
 
 def embedded(data: Any) -> str:
-    """JSON that is safe inside a script element: nothing in it ends the element or starts a comment.
-
-    >>> embedded({"text": "</script><!-- \\u2028"})
-    '{"text":"\\\\u003c/script\\\\u003e\\\\u003c!-- \\\\u2028"}'
-    """
+    """JSON that is safe inside a script element: nothing in it ends the element or starts a comment."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

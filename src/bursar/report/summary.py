@@ -1,4 +1,7 @@
-"""The top of the report: what was spent, how good the model is, and how that compares with random labelling."""
+"""The top of the report: what was spent, how good the model is, and what was saved against random labelling.
+
+The web page and the command line use these words, too.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import math
 from dataclasses import dataclass
 
 from bursar.campaign.curves import RANDOM, CurveComparison, compare, curves_of
-from bursar.campaign.results import RunResult
-from bursar.report.saved import LITTLE, TITLE, saved_tile, saved_words, saving
+from bursar.campaign.results import RunResult, SavedShare
+from bursar.campaign.savings import A_LOT, FEWEST_ITEMS, saved_against_random
 from bursar.report.spending import bought_words, items_of, labels_of, open_round
 from bursar.report.wording import (
     NINETY_PERCENT,
@@ -19,6 +22,7 @@ from bursar.report.wording import (
     listed,
     mean_scale,
     metric_name,
+    percent,
     round_phrase,
     sentence,
     strategy_name,
@@ -26,6 +30,8 @@ from bursar.report.wording import (
 from bursar.selection import make_strategy
 
 LEVEL = 0.0005  # scores closer than this look the same
+TITLE = "Cost against random"
+LITTLE = 0.005  # share of the money that counts as nothing
 
 
 @dataclass(frozen=True)
@@ -236,3 +242,67 @@ def _budget_words(result: RunResult) -> str:
     if total is not None:
         return f"{words}, of at most {money.show(round(total / float(money.unit)))}"
     return words if money.currency else f"units, {words}"
+
+
+# -- what was saved against random labelling -------------------------------------------------------------------------
+def saving(share: float) -> str:
+    """A saved share, as less or more. Above twice the cost, the exact amount means little."""
+    if share < -1:
+        return "over twice as much"
+    if abs(share) < LITTLE:
+        return "as much"
+    return f"{percent(abs(share))} {'less' if share > 0 else 'more'}"
+
+
+def saved_tile(result: RunResult) -> tuple[str, str, str] | None:
+    """Value, note and tone (good, poor or neither) of the tile; ``None`` for random itself."""
+    found = saved_against_random(result)
+    if found is None:
+        return None
+    if found.share is None:
+        return "Not known yet", unknown_words(result), ""
+    value = sentence(saving(found.share))
+    if found.by == "curves":
+        return value, "for the score that both reached, in one run", ""
+    tone = "good" if (found.low or 0.0) > 0 else "poor" if (found.high or 0.0) < 0 else ""
+    labels = counted(_audit_items(result), "audit label")
+    return value, f"{_interval(found)}, by {labels}", tone
+
+
+def saved_words(result: RunResult) -> str:
+    """The savings by the audit, in a sentence; empty if the curves show them, and for random itself."""
+    found = saved_against_random(result)
+    if found is None or found.by == "curves":
+        return ""
+    if found.share is None:
+        return f"Savings against random are not known yet: {unknown_words(result)}."
+    than = "as" if abs(found.share) < LITTLE else "than"
+    cost = f"{saving(found.share)} {than} random labelling"
+    return f"By the audit, it cost {cost} for the same score ({_interval(found)})."
+
+
+def unknown_words(result: RunResult) -> str:
+    """A clause: why the savings are not known, and what is needed."""
+    audit = result.config.audit
+    if not audit.share:
+        return "there are no audit slices, and no random run to compare with"
+    if not audit.shadow:
+        return "audit.shadow is off, and there is no random run to compare with"
+    found = saved_against_random(result)
+    assert found is not None
+    if found.low is None and result.corpus.test:
+        return "at least one round of selected items is needed"
+    if found.low is None:
+        return f"at least {FEWEST_ITEMS} audit items are needed, and there are {_audit_items(result)}"
+    if found.needed is None:
+        return "the budget buys too few audit labels"
+    needed = counted(found.needed, "audit label")
+    return f"telling {percent(A_LOT)} from nothing needs about {needed}, and there are {_audit_items(result)}"
+
+
+def _interval(found: SavedShare) -> str:
+    return f"90{THIN}% interval {saving(found.low or 0.0)} to {saving(found.high or 0.0)}"
+
+
+def _audit_items(result: RunResult) -> int:
+    return sum(part.items for part in result.main.audit)

@@ -122,11 +122,7 @@ def _warnings(advice: Part) -> list[str]:
 
 
 def _between(gain: Mapping[str, float]) -> str:
-    """A difference with its interval, in points.
-
-    >>> _between({"value": 0.0134, "low": -0.01, "high": 0.037})
-    '+1.3 (−1.0 to +3.7)'
-    """
+    """A difference with its interval, in points."""
     return f"{_signed(gain['value'])} ({_signed(gain['low'])} to {_signed(gain['high'])})"
 
 

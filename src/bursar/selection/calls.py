@@ -12,8 +12,7 @@ import numpy as np
 
 from bursar.errors import BursarError, SelectionError
 from bursar.ragged import FloatArray, IntArray
-from bursar.selection.candidates import Candidates
-from bursar.selection.pool_features import MissingFeatureError
+from bursar.selection.candidates import Candidates, MissingFeatureError
 
 if TYPE_CHECKING:
     from bursar.selection.strategy import Strategy

@@ -1,20 +1,196 @@
-"""The input of a strategy (``Candidates``) and its output (``Selection``)."""
+"""The input of a strategy (``Candidates``, with optional features and limits) and its output (``Selection``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bursar.errors import SelectionError
-from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.limits import Limits
-from bursar.selection.pool_features import PoolFeatures
-from bursar.tasks import Prices
+from bursar.ragged import BoolArray, FloatArray, IntArray, flat_positions, offsets_of
+from bursar.tasks import AnyBeliefs, Prices
+
+SLACK = 1e-9  # relative, for rounding errors in sums
 
 
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A sum over the bought labels that must lie between ``at_least`` and ``at_most``.
+
+    ``use`` is what each label adds to the sum: 1 to count labels, its annotation time to count hours.
+    """
+
+    name: str
+    use: FloatArray  # (items, tasks)
+    at_most: float = math.inf
+    at_least: float = 0.0
+
+    @property
+    def ceiling(self) -> float:
+        return self.at_most * (1 + SLACK) + SLACK
+
+    @property
+    def floor(self) -> float:
+        return self.at_least * (1 - SLACK) - SLACK
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCap:
+    """A maximum number of items per group: a document, a source, a predicted label, a bin of lengths."""
+
+    group: IntArray  # (items,) from 0
+    at_most: IntArray  # (groups,)
+
+    @classmethod
+    def of(cls, labels: ArrayLike, at_most: int) -> GroupCap:
+        """The same cap for every group, with groups given by any labels."""
+        names, group = np.unique(np.asarray(labels), return_inverse=True)
+        return cls(group.astype(np.int64), np.full(len(names), at_most, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """All limits of a selection; none by default."""
+
+    sums: Sequence[Limit] = ()
+    groups: GroupCap | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.sums) or self.groups is not None
+
+    def take(self, items: IntArray) -> Limits:
+        """The same limits on some of the items."""
+        sums = tuple(replace(limit, use=limit.use[items]) for limit in self.sums)
+        return Limits(sums, self.groups and replace(self.groups, group=self.groups.group[items]))
+
+    def together(self, tasks: BoolArray | None = None) -> Limits:
+        """The limits for items that are bought whole, for all tasks or for these (items, tasks): one column."""
+        sums = [replace(s, use=(s.use if tasks is None else s.use * tasks).sum(axis=1)[:, None]) for s in self.sums]
+        return replace(self, sums=tuple(sums))
+
+    def check(self, items: int, tasks: int) -> None:
+        """Reject limits that do not fit the pool."""
+        for limit in self.sums:
+            if limit.use.shape != (items, tasks) or not (np.isfinite(limit.use) & (limit.use >= 0)).all():
+                raise SelectionError(
+                    f"limit {limit.name!r} needs a number from 0 up for each of {items} items and {tasks} tasks"
+                )
+            if not 0 <= limit.at_least <= limit.at_most:
+                raise SelectionError(
+                    f"limit {limit.name!r}: at least {limit.at_least:g} and at most {limit.at_most:g} cannot both hold"
+                )
+        cap = self.groups
+        if cap is not None:
+            if cap.group.shape != (items,) or ((cap.group < 0) | (cap.group >= len(cap.at_most))).any():
+                raise SelectionError(f"a group cap needs a group for each of {items} items")
+            if (cap.at_most < 0).any():
+                raise SelectionError("a group cannot be capped below 0")
+
+    def broken(self, items: IntArray, tasks: BoolArray) -> str | None:
+        """Describe a limit that buying these items for these tasks would break, or return ``None``."""
+        for limit in self.sums:
+            used = float(np.sum(limit.use[items] * tasks))
+            if not limit.floor <= used <= limit.ceiling:
+                return f"{limit.name} ({used:g}, not {limit.at_least:g} to {limit.at_most:g})"
+        if self.groups is not None:
+            counts = np.bincount(self.groups.group[items], minlength=len(self.groups.at_most))
+            over = np.flatnonzero(counts > self.groups.at_most)
+            if len(over):
+                return f"the cap of {self.groups.at_most[over[0]]} on group {over[0]} ({counts[over[0]]} items)"
+        return None
+
+
+# -- features --------------------------------------------------------------------------------------------------------
+class MissingFeatureError(SelectionError):
+    """A strategy asked for a feature that the pool does not have."""
+
+    def __init__(self, feature: str, message: str, *, fix: str | None = None) -> None:
+        self.feature = feature
+        super().__init__(message, fix=fix)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.feature, self.message, self.fix)
+
+
+def _restored(feature: str, message: str, fix: str | None) -> MissingFeatureError:
+    return MissingFeatureError(feature, message, fix=fix)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The units of items for one task: the vector, uncertainty and item of each."""
+
+    vectors: NDArray[np.float32]  # (units, width)
+    offsets: IntArray  # (items + 1,)
+    doubt: FloatArray  # (units,) uncertainty; 0 where a label would teach nothing
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, items: IntArray) -> Units:
+        """The units of some of the items, in this order."""
+        places = flat_positions(self.offsets, items)
+        return Units(self.vectors[places], offsets_of(np.diff(self.offsets)[items]), self.doubt[places])
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFeatures:
+    """Optional per-item features; ``None`` if the strategy does not need them."""
+
+    words: IntArray | None = None  # (items,) length in words
+    vectors: NDArray[np.floating[Any]] | None = None  # (items, width) from the encoder
+    labels: IntArray | None = None  # (items, tasks) predicted or known label; −1 if there is none
+    units: Mapping[str, Units] | None = field(default=None, kw_only=True)  # by task
+    doubt: FloatArray | None = field(default=None, kw_only=True)  # (items, tasks) uncertainty summed over units
+
+    def take(self, items: IntArray) -> Self:
+        """The features of some of the items, in this order."""
+        arrays = {name: getattr(self, name) for name in ("words", "vectors", "labels", "doubt")}
+        some: dict[str, Any] = {name: array[items] for name, array in arrays.items() if array is not None}
+        if self.units is not None:
+            some["units"] = {task: units.take(items) for task, units in self.units.items()}
+        return replace(self, **some)
+
+    def require(self, name: str) -> Any:
+        """Return a feature, or raise an error if the pool lacks it."""
+        found = getattr(self, name)
+        if found is None:
+            raise MissingFeatureError(
+                name,
+                f"the strategy needs the feature {name!r}, which the pool does not have",
+                fix=f"give {name} in the features of the pool, or choose a strategy that needs only confidences",
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PoolFeatures(ItemFeatures):
+    """The features of a pool, the model's predictions for it, and the features of items outside it.
+
+    ``labelled`` are the items annotated so far, ``aside`` those kept for development. Input matching compares the
+    labelled items with all items (paper 4, section 6.5).
+    """
+
+    beliefs: Mapping[str, AnyBeliefs] | None = None
+    labelled: ItemFeatures = field(default_factory=ItemFeatures)
+    aside: ItemFeatures = field(default_factory=ItemFeatures)
+
+    def take(self, items: IntArray) -> Self:
+        """The features of some of the pool's items."""
+        some = super().take(items)
+        beliefs = self.beliefs
+        return some if beliefs is None else replace(some, beliefs={name: b.take(items) for name, b in beliefs.items()})
+
+
+FEATURES = frozenset(f.name for f in fields(ItemFeatures)) | {"beliefs"}
+
+
+# -- pool and selection ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """The pool: ids, the model's confidence for each item and task, and prices.

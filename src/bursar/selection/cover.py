@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.pool_features import Units
-from bursar.selection.spend.account import Account
+from bursar.selection.candidates import Candidates, Selection, Units
+from bursar.selection.spend.greedy import Account
 from bursar.selection.submodular import buy_greedily
 
 Vectors = NDArray[np.float32]

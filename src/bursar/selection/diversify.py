@@ -31,12 +31,6 @@ def k_center(features: Floats, price: IntArray, budget: int, *, centres: Floats 
 
     ``features`` are (items, width). ``centres``, the labelled items, have the same width; without any, the first pick
     is the item farthest from the mean of the pool.
-
-    >>> line = np.array([[0.0], [1.0], [5.0], [9.0]])
-    >>> k_center(line, np.ones(4, dtype=np.int64), budget=3).tolist()
-    [3, 0, 2]
-    >>> k_center(line, np.array([1, 1, 1, 7]), budget=3, centres=np.array([[4.0]])).tolist()
-    [0, 1, 2]
     """
     tracker = _BudgetTracker(price, budget)
     points = _check_array(features, "features", (len(tracker.price), None))
@@ -67,10 +61,6 @@ def badge(
     (items, classes): probabilities minus the one-hot argmax, times the square root of the task's weight. The outer
     product is never formed: the inner product of two of them is the product of two inner products. The first pick has
     the largest gradient; the others are drawn in proportion to the squared distance to the nearest pick.
-
-    >>> x, r = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([[-0.4, 0.4], [-0.4, 0.4], [0.1, -0.1]])
-    >>> badge(x, [r], np.ones(3, dtype=np.int64), budget=3, rng=np.random.default_rng(0)).tolist()
-    [0, 2, 1]
     """
     tracker = _BudgetTracker(price, budget)
     n = len(tracker.price)
@@ -110,12 +100,6 @@ def batch_bald(
     grows, so an old gain is an upper bound: only items whose bound reaches the best new score are scored again. The
     information of a batch is at most log(passes). Sharp models reach that in about ten picks; from then on ``extra``
     decides, and then the position.
-
-    >>> first, second = np.array([0.95, 0.95, 0.05, 0.05]), np.array([0.9, 0.1, 0.9, 0.1])  # two bits in four passes
-    >>> yes = np.stack([first, first, second], axis=1)  # items 0 and 1 are the same question
-    >>> p = np.stack([yes, 1 - yes], axis=2)
-    >>> batch_bald(BatchScores([p]), np.ones(3, dtype=np.int64), budget=2, rng=np.random.default_rng(0)).tolist()
-    [0, 2]
     """
     tracker = _BudgetTracker(price, budget)
     n = len(tracker.price)
@@ -276,8 +260,7 @@ def _noise(points: Floats) -> float:
 
 
 def _norms(points: Floats) -> Floats:
-    squared: Floats = np.einsum("ij,ij->i", points, points)
-    return squared
+    return np.einsum("ij,ij->i", points, points)
 
 
 def _xlogx(p: FloatArray) -> FloatArray:

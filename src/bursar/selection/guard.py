@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.candidates import Candidates
-from bursar.selection.pool_features import PoolFeatures, Units
+from bursar.selection.candidates import Candidates, PoolFeatures, Units
 
 MOST_DOUBTFUL = 0.02  # share of a task's items
 FAR = 0.75  # quantile of the distance to the nearest neighbour
@@ -22,15 +21,7 @@ Vectors = NDArray[np.floating]
 
 
 def outliers(pool: Candidates, task: str | None = None) -> BoolArray:
-    """Which items are outliers of any task, or of one: (items,). A pool of fewer than fifty items has none.
-
-    >>> from bursar.tasks import Prices
-    >>> ones = np.ones(100, dtype=np.int64)
-    >>> sure = np.linspace(0, 1, 100)[:, None]
-    >>> pool = Candidates([f"u{n:03d}" for n in range(100)], sure, Prices(("intent",), ones, ones[:, None]))
-    >>> np.flatnonzero(outliers(pool)).tolist()
-    [0, 1]
-    """
+    """Which items are outliers of any task, or of one: (items,). A pool of fewer than fifty items has none."""
     found = np.zeros(len(pool), dtype=bool)
     for column, name in enumerate(pool.tasks):
         if task in (None, name):
@@ -42,13 +33,7 @@ def outliers(pool: Candidates, task: str | None = None) -> BoolArray:
 
 
 def most_doubtful(doubt: FloatArray) -> BoolArray:
-    """The most uncertain items, at most ``MOST_DOUBTFUL`` of them; items tied across the edge are left out.
-
-    >>> most_doubtful(np.array([0.5] * 98 + [0.9, 0.8])).nonzero()[0].tolist()
-    [98, 99]
-    >>> most_doubtful(np.full(100, 0.5)).any()
-    np.False_
-    """
+    """The most uncertain items, at most ``MOST_DOUBTFUL`` of them; items tied across the edge are left out."""
     count = int(MOST_DOUBTFUL * len(doubt))
     edge = np.partition(doubt, len(doubt) - count - 1)[len(doubt) - count - 1] if count else np.inf
     return doubt > edge

@@ -15,9 +15,7 @@ import numpy as np
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.calls import call, checked_scores
-from bursar.selection.candidates import Candidates, Certificate, Selection
-from bursar.selection.limits import GroupCap
-from bursar.selection.pool_features import ItemFeatures, PoolFeatures
+from bursar.selection.candidates import Candidates, Certificate, GroupCap, ItemFeatures, PoolFeatures, Selection
 
 if TYPE_CHECKING:
     from bursar.selection.strategy import Strategy
@@ -157,13 +155,7 @@ def bin_surplus(current: IntArray, reference: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """The bin of every item of a pool, and the number of items in each bin.
-
-    >>> one = np.ones(5, dtype=np.int64)
-    >>> bins = Bins(np.array([0, 0, 0, 0, 1]), labelled=np.array([1, 0]), total=np.array([4, 1]))
-    >>> bins.pick(np.arange(5), one, budget=3).tolist()
-    [4, 0, 1]
-    """
+    """The bin of every item of a pool, and the number of items in each bin."""
 
     pool: IntArray  # (items,)
     labelled: IntArray  # (bins,) labelled items

@@ -26,8 +26,7 @@ import pyarrow.parquet
 from bursar.corpus.formats.format import replacing_bytes
 from bursar.errors import DataError, SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.limits import GroupCap, Limits
+from bursar.selection.candidates import Candidates, GroupCap, Limits, Selection
 from bursar.selection.tables import SUFFIXES, TableFile, open_table
 from bursar.tasks import Prices
 
@@ -91,12 +90,7 @@ def _fits(amounts: FloatArray, places: int) -> BoolArray:
 # -- columns ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Columns:
-    """The meaning of a table's columns, read from their names.
-
-    >>> columns = Columns.of(["id", "text", "confidence:slots", "cost:reading", "hours:ana:slots"])
-    >>> columns.tasks, columns.costs, columns.hours, columns.ignored
-    (('slots',), {'reading': 'cost:reading'}, {('ana', 'slots'): 'hours:ana:slots'}, ('text',))
-    """
+    """The meaning of a table's columns, read from their names."""
 
     tasks: tuple[str, ...]
     costs: Mapping[str, str]  # task or "reading" to column

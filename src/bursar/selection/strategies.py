@@ -23,10 +23,9 @@ import numpy as np
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion, shares
+from bursar.selection.combine import average, fronts, maximum, minimum, reciprocal_rank_fusion, shares, thin_front
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.diversify import BatchScores, badge, batch_bald, k_center
-from bursar.selection.fronts import fronts, thin_front
 from bursar.selection.spend import greedy_by_confidence, spend_joint
 from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, scoring_strategy, strategy
 from bursar.tasks import Beliefs

@@ -323,13 +323,7 @@ def one_task(task: str) -> Value:
 
 
 def name_of_strategy(given: str | Strategy | Choose) -> str:
-    """The name of a strategy; one that is given as an object or a function is registered under its own first.
-
-    >>> def shortest(pool, budget, rng):
-    ...     return np.argsort(pool.prices.joint(), kind="stable")[:2]
-    >>> name_of_strategy(shortest), name_of_strategy("mt-avg")
-    ('shortest', 'MT-AVG')
-    """
+    """The name of a strategy; one that is given as an object or a function is registered under its own first."""
     if isinstance(given, str):
         return make_strategy(given).name
     if isinstance(given, Strategy):

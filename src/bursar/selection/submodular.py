@@ -18,7 +18,7 @@ import numpy as np
 
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.candidates import Certificate
-from bursar.selection.spend.account import Account
+from bursar.selection.spend.greedy import Account
 from bursar.selection.spend.knapsack import Menu, relax
 
 BLOCK = 64  # items whose gains are computed together

@@ -193,17 +193,12 @@ class Deviations:
 
 
 def _in_turns(least: FloatArray, frees: BoolArray) -> IntArray:
-    """Order by loss; among equal losses, alternate between items that free money and items that cost it.
-
-    >>> _in_turns(np.array([0.0, 0, 0, 1]), np.array([True, True, False, False])).tolist()
-    [2, 0, 1, 3]
-    """
+    """Order by loss; among equal losses, alternate between items that free money and items that cost it."""
     order = np.lexsort((frees, least))
     kind = np.cumsum(np.diff(least[order], prepend=least[order[:1]]) != 0) * 2 + frees[order]
     starts = np.flatnonzero(np.diff(kind, prepend=-1))
     turn = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    found: IntArray = order[np.lexsort((turn, kind // 2))]
-    return found
+    return order[np.lexsort((turn, kind // 2))]
 
 
 def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
@@ -214,8 +209,7 @@ def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
     close = np.where(plan.chosen, gain, 0.0).sum(axis=1) - reading
     best_alone = gain.max(axis=1)
     enter = reading - np.where(best_alone > 0, np.maximum(gain, 0).sum(axis=1), best_alone)
-    least: FloatArray = np.maximum(np.where(plan.chosen.any(axis=1), np.minimum(flip, close), enter), 0)
-    return least
+    return np.maximum(np.where(plan.chosen.any(axis=1), np.minimum(flip, close), enter), 0)
 
 
 def _gains(menu: Menu, price: float) -> FloatArray:
