@@ -30,10 +30,10 @@ from bursar.report.charts import Chart, thing_look
 from bursar.report.items import ShownItem, shown_item
 from bursar.report.oracle import oracle_chart, oracle_of, oracle_section
 from bursar.report.run_charts import confidence_charts, drawn_slices, learning_charts, spending_chart
-from bursar.report.spending import round_rows, spending_words, split_table, split_words
+from bursar.report.spending import round_rows, spending_words
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
 from bursar.report.summary import summarise
-from bursar.report.tables import arms_table, audit_table, curve_table, settings
+from bursar.report.tables import arms_table, audit_table, curve_table, settings, split_table, split_words
 from bursar.report.together import section_of
 from bursar.report.wording import THIN, round_phrase, sentence, strategy_name
 
