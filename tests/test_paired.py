@@ -9,7 +9,7 @@ from bursar.comparison.paired import holm, paired_test, saved, saved_interval
 
 def test_a_paired_test_of_three_pairs():
     found = paired_test([0.8, 0.9, 0.7], [0.7, 0.6, 0.5])
-    expected = {"difference": 0.2, "low": -0.048, "high": 0.448, "t": 3.464, "p": 0.074, "permutation_p": 0.25}
+    expected = {"difference": 0.2, "low": -0.048, "high": 0.448, "t": 3.464, "p": 0.074}
     assert {key: round(found[key], 3) for key in expected} == expected
 
 

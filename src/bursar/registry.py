@@ -44,10 +44,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def load_plugin(path: str | Path) -> None:
-    """Import a Python file that registers strategies, learners and the like, here and in worker processes.
-
-    Processes that are started later inherit the list of files in the environment variable ``BURSAR_PLUGINS``.
-    """
+    """Import a Python file that registers things, here and, by ``BURSAR_PLUGINS``, in processes that start later."""
     place = Path(path).resolve()
     _import_plugin(place)
     listed = [each for each in os.environ.get(PLUGINS, "").split(os.pathsep) if each]

@@ -55,14 +55,8 @@ class SplitAdvice:
     def reasons(self) -> list[str]:
         """The reasons for the split, as sentences."""
         split, joint = self.split, self.split.problem.joint
-        sentences = [
-            *split.notes,
-            *_shared(split),
-            *_best_value(split),
-            *_effects(split),
-            *_saturation(split),
-            *_for_less(split),
-        ]
+        parts = (_shared, _best_value, _effects, _saturation, _for_less)
+        sentences = split.notes + [sentence for part in parts for sentence in part(split)]
         for other in self.others:
             if joint is not None and other.together and other.total > split.total:
                 price = split.problem.show(joint)

@@ -8,19 +8,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from bursar.allocation import Split, SplitProblem
-from bursar.allocation.label_value import check_informer, check_tasks, estimates_of, importance_of, measured
+from bursar.allocation.label_value import (
+    check_informer,
+    check_tasks,
+    estimates_of,
+    importance_of,
+    label_limits,
+    measured,
+)
 from bursar.allocation.robust import METHODS
 from bursar.allocation.settings import NO_SPLIT, AllocationSection, allocation_settings
+from bursar.allocation.split import typical_price
 from bursar.campaign.advisers import Allocator
 from bursar.campaign.decisions import LabelValue, SplitDecision
 from bursar.campaign.round_planner import round_to
-from bursar.campaign.sections import Section, TaskLimit
+from bursar.campaign.sections import Section
 from bursar.campaign.state import RoundSettings
 from bursar.errors import AllocationError, InfeasibleError
 from bursar.selection import Candidates, Limit, Selection
@@ -39,10 +45,22 @@ class BudgetSplit:
     @classmethod
     def of(cls, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> BudgetSplit:
         """Split a budget between labels of this pool, within the limits of the settings."""
-        rounds, limits = _limits(terms, pool)
-        least = tuple(rounds * limit.at_least for limit in limits)
+        rounds = terms.config.budget.rounds if terms.strategy.once else 1
+        least, most = label_limits(terms.config, pool.tasks, rounds, pool.open.sum(axis=0).tolist())
+        each = pool.prices.reading[:, None] + pool.prices.own
+        alone = tuple(typical_price(each[pool.open[:, at], at]) for at in range(each.shape[1]))
         try:
-            problem = _problem(terms, known, pool, money, least)
+            problem = SplitProblem(
+                estimates_of(known, pool.tasks),
+                prices=alone,
+                budget=money,
+                least=payable(least, alone, money),
+                most=most,
+                joint=typical_price(pool.prices.joint()),
+                costs=terms.costs,
+                importance=importance_of(known, pool.tasks, terms.config.budget.seed_items),
+                items=int(pool.open.all(axis=1).sum()),
+            )
             return cls(_split(problem, allocation_settings(terms.config).method), known, least)
         except AllocationError as wrong:
             raise InfeasibleError(wrong.message, fix=wrong.fix) from None
@@ -97,48 +115,10 @@ class BudgetSplit:
         )
 
 
-def _limits(terms: RoundSettings, pool: Candidates) -> tuple[int, list[TaskLimit]]:
-    """The number of rounds that one selection covers, and the limits of each task per round."""
-    limits = terms.config.limits.tasks
-    rounds = terms.config.budget.rounds if terms.strategy.once else 1
-    return rounds, [limits.get(name, TaskLimit()) for name in pool.tasks]
-
-
 def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tuple[int, ...]:
-    """Minimums, reduced to what the budget pays for if every label is of another item.
-
-    The strategy enforces the full minimums: it may read an item once for several tasks and so afford more.
-    """
+    """Minimums that the budget pays for without shared reading; the strategy, which may share it, enforces all."""
     cost = sum(price * count for price, count in zip(prices, least, strict=True))
     return least if cost <= money else tuple(count * money // cost for count in least)
-
-
-def _problem(
-    terms: RoundSettings, known: LabelValue, pool: Candidates, money: int, least: tuple[int, ...]
-) -> SplitProblem:
-    rounds, limits = _limits(terms, pool)
-    each = pool.prices.reading[:, None] + pool.prices.own
-    alone = tuple(_mean(each[pool.open[:, at], at]) for at in range(each.shape[1]))
-    most = [
-        left if limit.at_most is None else min(rounds * limit.at_most, left)
-        for limit, left in zip(limits, pool.open.sum(axis=0).tolist(), strict=True)
-    ]
-    return SplitProblem(
-        estimates_of(known, pool.tasks),
-        prices=alone,
-        budget=money,
-        least=payable(least, alone, money),
-        most=tuple(most),
-        joint=_mean(pool.prices.joint()),
-        costs=terms.costs,
-        importance=importance_of(known, pool.tasks, terms.config.budget.seed_items),
-        items=int(pool.open.all(axis=1).sum()),
-    )
-
-
-def _mean(values: Any) -> int:
-    """The mean price in whole units, rounded up."""
-    return max(1, math.ceil(Fraction(int(values.sum()), len(values)))) if len(values) else 1
 
 
 def _split(problem: SplitProblem, method: str) -> Split:

@@ -48,10 +48,7 @@ class Good:
 
 
 def best_steps(goods: Sequence[Good], money: int) -> list[int]:
-    """The optimal number of steps of each good.
-
-    Of equally good choices the cheapest, then the one with the most steps of the first good, the second, and so on.
-    """
+    """The optimal steps of each good; of equal choices the cheapest, then that with most of the first good."""
     unit = gcd(*(good.cost for good in goods)) or 1
     money //= unit
     goods = [Good(good.worth[: money // (good.cost // unit)], good.cost // unit) for good in goods]
@@ -67,7 +64,7 @@ def best_steps(goods: Sequence[Good], money: int) -> list[int]:
 def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
     """Take steps by value per cost, ties to the earlier good, skipping those that do not fit; and an upper bound.
 
-    The bound is the value of all steps before the first that does not fit, plus the affordable fraction of that one.
+    It is the value of all steps before the first that does not fit, plus the affordable fraction of that one.
     """
     unit = gcd(*(good.cost for good in goods)) or 1
     money //= unit

@@ -57,8 +57,7 @@ def only(column: Labels, there: BoolArray) -> Labels:
 class CurveRater(Rater):
     """Trains models on increasing numbers of labels and scores them on held-out seed items.
 
-    ``student`` is the trained model: the ``learner``, or a ``probe`` on frozen features, which takes a hundredth of a
-    network's time. The ``points`` of a curve form a geometric sequence.
+    ``student`` is the ``learner``, or a ``probe`` on frozen features, which takes a hundredth of a network's time.
     """
 
     repetitions: int = 3  # each holds out other items
@@ -90,7 +89,10 @@ class CurveRater(Rater):
         if learner is None:
             raise AllocationError(f"the rater {self.name!r} needs a learner to train", fix="name one, such as probe")
         items = seed_items(learner.tasks, annotated)
-        pool = None if how.pool is None else _others(how.pool, items)
+        pool = how.pool
+        if pool is not None:  # without the seed items, sorted by id
+            order, known = np.argsort(pool.id_ranks), set(items.ids.tolist())
+            pool = pool.take(order[[pool.ids[int(at)] not in known for at in order]])
         student = learner if self.student == "learner" else probe_of(learner)
         scores: list[dict[str, FloatArray]] = []
         for repetition in range(self.repetitions):
@@ -153,10 +155,9 @@ class LabelCurve(CurveRater):
 class PseudoLabels(CurveRater):
     """The curve of guessed labels, up to ``reach`` times the number of real ones (paper 5; errata 30).
 
-    A model of the seed items guesses the labels of a pool; then models are trained on the seed and increasing numbers
-    of guesses for one task. They get less accurate than with real labels, but only the shape of their curve is used.
-    Guesses are added to the task's ``seed`` labels, or to ``nothing``, by ``start``. A model of the seed labels and its
-    own guesses is often no better than one of the seed labels, so the curve from the seed may be flat.
+    A model of the seed items guesses the labels of a pool; then models are trained on increasing numbers of guesses
+    for one task, besides its ``seed`` labels or ``nothing`` (``start``). From the seed the curve may be flat: a model
+    of the seed and its own guesses is often no better. Guesses are less accurate, but only the shape is used.
     """
 
     name: ClassVar[str] = "pseudo-labels"
@@ -205,10 +206,3 @@ def guessed(learner: Learner, pool: Corpus) -> Corpus:
 def _nothing(labels: Mapping[str, BoolArray]) -> dict[str, BoolArray]:
     """The same columns without any label."""
     return {name: np.zeros_like(there) for name, there in labels.items()}
-
-
-def _others(pool: Corpus, seeds: Corpus) -> Corpus:
-    """The items of a pool that are not seed items, sorted by id."""
-    known = set(seeds.ids.tolist())
-    order = np.argsort(pool.id_ranks)
-    return pool.take(order[[pool.ids[int(at)] not in known for at in order]])

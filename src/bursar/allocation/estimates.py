@@ -29,8 +29,8 @@ LEVEL = 0.9  # of intervals
 class Informativeness:
     """The value of one task's labels to another, in labels of its own (errata 29).
 
-    Row *i*, column *j* is task *j*'s gain from labels of task *i*, divided by its gain from as many of its own. The
-    diagonal is 1; a negative entry means that *i* harms *j*.
+    Row *i*, column *j* is task *j*'s gain from labels of task *i*, divided by its gain from as many of its own. A
+    negative entry means that *i* harms *j*.
     """
 
     tasks: tuple[str, ...]
@@ -98,22 +98,19 @@ class SplitEstimates:
         return replace(self, informativeness=replace(known, value=np.eye(len(known.tasks))))
 
     def describe(self) -> dict[str, Any]:
-        """As JSON: informativeness with standard errors, and rates."""
         known = self.informativeness
-        return {
-            "informativeness": {
-                task: {
-                    other: {"value": float(known.value[at, to]), "error": float(known.error[at, to])}
-                    for to, other in enumerate(self.tasks)
-                    if to != at
-                }
-                for at, task in enumerate(self.tasks)
-            },
-            "rates": {
-                task: {"beta": rate.beta, "low": rate.low, "high": rate.high, "block": rate.block, "from": rate.source}
-                for task, rate in self.rates.items()
-            },
+        pairs = zip(self.tasks, np.stack([known.value, known.error], axis=2).tolist(), strict=True)
+        informs = {
+            task: {
+                other: {"value": v, "error": e} for other, (v, e) in zip(self.tasks, row, strict=True) if other != task
+            }
+            for task, row in pairs
         }
+        rates = {
+            task: {"beta": rate.beta, "low": rate.low, "high": rate.high, "block": rate.block, "from": rate.source}
+            for task, rate in self.rates.items()
+        }
+        return {"informativeness": informs, "rates": rates}
 
 
 # -- the value of labels ---------------------------------------------------------------------------------------------
@@ -148,11 +145,9 @@ def fit_rate(
 ) -> ReductionRate:
     """The reduction rate of a learning curve: ``score ≈ a + b·g(N)`` with ``b ≥ 0``, of which only the shape is used.
 
-    ``errors`` are the standard errors of the scores (an error of 0 counts as the smallest of the others). If scores
-    scatter by more than that, errors are scaled up; without errors, they are estimated from the scatter. The interval
-    is that of the profile likelihood: all rates that fit not much worse than the best. ``freedom`` is the degrees of
-    freedom with which the errors were estimated, if they were: fewer give a wider interval, as with Student's. The
-    default block is the first step of the curve.
+    Standard ``errors`` of the scores (0 counts as the smallest of the others) are scaled up if scores scatter by more,
+    and estimated from the scatter if not given. The interval is that of the profile likelihood; fewer degrees of
+    ``freedom`` of the errors widen it, as with Student's. The default block is the first step of the curve.
 
     The rate is 0.5 with an interval from 0.000001 to 1 (``tells_nothing``) if the curve has fewer than three sizes,
     rises by no more than its noise, has three sizes without errors, or if every rate fits well enough.

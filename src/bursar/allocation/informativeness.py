@@ -90,8 +90,7 @@ INFORMERS.add_lazily("probe", "bursar.allocation.probing:Probing")
 def from_gains(tasks: tuple[str, ...], gains: FloatArray, about: Mapping[str, Any] | None = None) -> Informativeness:
     """Mean gains divided by the mean gains from own labels, which count as at least their standard error (errata 29).
 
-    ``gains`` are (repetitions, from, to). Standard errors come from the jackknife over repetitions. A task that gained
-    nothing from its own labels has 0 ± 1 everywhere.
+    ``gains`` are (repetitions, from, to); errors are jackknifed. A task that gained nothing from its own has 0 ± 1.
     """
     many, mean = len(gains), gains.mean(axis=0)
     own = gains.diagonal(axis1=1, axis2=2)  # (repetitions, tasks)

@@ -67,8 +67,7 @@ def together(problem: SplitProblem) -> Split:
 def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Split]], bounds: _Bounds) -> Split:
     """The cheapest of the best splits.
 
-    If there is more money than labels to buy, other numbers of items give the same labels; their cost first falls and
-    then rises with the number.
+    With more money than labels to buy, other numbers of items give the same labels; the cost first falls, then rises.
     """
     best = max(gain for gain, _ in found.values())
 

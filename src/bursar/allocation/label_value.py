@@ -19,6 +19,7 @@ from bursar.allocation.rates import Rater, Rates, RatingSettings, make_rater
 from bursar.allocation.settings import allocation_settings
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue
+from bursar.campaign.sections import TaskLimit
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, BursarError, ConfigError
 from bursar.learners.features import can_train
@@ -96,6 +97,17 @@ def measured(
     )
 
 
+def label_limits(
+    config: CampaignConfig, tasks: Sequence[str], rounds: int, room: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The fewest and the most labels of each task in these rounds, if there is room for so many."""
+    limits = [config.limits.tasks.get(name, TaskLimit()) for name in tasks]
+    return tuple(rounds * limit.at_least for limit in limits), tuple(
+        left if limit.at_most is None else min(rounds * limit.at_most, left)
+        for limit, left in zip(limits, room, strict=True)
+    )
+
+
 def counts(items: Corpus) -> dict[str, int]:
     """The number of labels of each task."""
     return {name: int(column.present.sum()) for name, column in items.labels.items()}
@@ -139,7 +151,6 @@ def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
 
 
 def _rate(rate: ReductionRate | None, labels: int) -> tuple[float, float, float, float]:
-    """A rate, the ends of its interval and its block."""
     known = rate or ReductionRate(UNKNOWN, SMALLEST, 1.0, max(1, labels))
     return _short(known.beta), _short(known.low), _short(known.high), _short(known.block)
 

@@ -69,8 +69,8 @@ class StepInformer(Informer):
 class LookAhead(StepInformer):
     """The paper's informer: train a few steps with another task's labels.
 
-    ``gain`` is the decrease of the ``loss`` on held-out items, at the temperature that fits them best, or the increase
-    of the ``score``: the paper's measure, which changes in jumps of one item.
+    ``gain`` is the decrease of the held-out ``loss`` at its best temperature, or the increase of the ``score``, the
+    paper's measure, which changes in jumps of one item.
     """
 
     name: ClassVar[str] = "lookahead"

@@ -31,7 +31,7 @@ LEAST = 1e-6  # lower bound of a probability; that of a label never seen may be 
 class Probing(Informer):
     """The gain of a task's probe from another task's predictions, relative to its gain from more labels.
 
-    Uses the learner's own features if it is a probe, else those of the bundled encoder, or pixels.
+    The features are the learner's own if it is a probe, else those of the bundled encoder, or pixels.
     """
 
     name: ClassVar[str] = "probe"
@@ -134,7 +134,7 @@ class _Sheet:
 
 
 def carried(values: FloatArray, units: IntArray, wanted: IntArray) -> FloatArray:
-    """Predictions for the units of one task, carried over to those of another: an item's to its words, words' as means.
+    """Predictions for the units of one task, for those of another: an item's go to its words, words' as means.
 
     ``units`` and ``wanted`` are the offsets of each item's units. An item without units gets 0.
     """

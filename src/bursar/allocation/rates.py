@@ -35,14 +35,10 @@ Rates = dict[str, ReductionRate]  # by task
 
 @dataclass(frozen=True)
 class RatingSettings:
-    """How rates are measured.
+    """How rates are measured."""
 
-    ``pool`` are unlabelled items, for raters that guess labels. ``block`` is the number of labels that a rate refers
-    to; by default, the number that the task has.
-    """
-
-    pool: Corpus | None = None
-    block: float | None = None
+    pool: Corpus | None = None  # unlabelled items, for raters that guess labels
+    block: float | None = None  # labels that a rate refers to; default: those that the task has
     seed: int = 0
     progress: Progress = no_progress
 
@@ -63,10 +59,7 @@ class Rater(ABC):
 
     @abstractmethod
     def measure(self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS) -> Rates:
-        """The rate of each task of the learner, or of the corpus if there is no learner.
-
-        The learner is fitted repeatedly and loses what it had learned.
-        """
+        """The rate of each task of the learner, which is refitted, or of the corpus if there is no learner."""
 
 
 RATERS: Registry[Callable[..., Rater]] = Registry("rater", "bursar.raters")
@@ -166,8 +159,7 @@ class LawRates(Rater):
     """Rates from scaling laws of the score: one ``Law`` (or its file) for all tasks, or one for each.
 
     A law is evaluated at the task's number of labels and at ``blocks`` more blocks; ``values`` sets its other variables
-    (default: the middle of their ranges). The error of each score is the law's error on held-out rows, taken as
-    independent, so intervals tend to be too wide.
+    (default: the middle of their ranges). Errors are the law's on held-out rows, so intervals tend to be too wide.
     """
 
     name: ClassVar[str] = "law"

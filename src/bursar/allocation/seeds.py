@@ -39,10 +39,7 @@ def seed_items(tasks: Mapping[str, Task], annotated: Corpus) -> Corpus:
 
 
 def taken_apart(items: Corpus, shares: Sequence[float], generator: np.random.Generator) -> tuple[IntArray, ...]:
-    """Divide items into parts of these shares; returns their positions.
-
-    Items labelled for the same tasks are dealt out evenly, so that each part has its share of every task.
-    """
+    """The positions of items in parts of these shares; each has its share of items labelled for the same tasks."""
     present = np.stack([items.labels[name].present for name in items.schema])
     kinds = np.unique(present.T, axis=0, return_inverse=True)[1].ravel()
     order = generator.permutation(len(items))

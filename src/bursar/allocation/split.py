@@ -18,6 +18,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from operator import index
 from typing import Any
 
@@ -35,22 +36,17 @@ BITS = 60  # gains are rounded to 2^-60 of the largest possible gain
 
 @dataclass(frozen=True)
 class SplitProblem:
-    """A budget to split, with estimates, prices and limits. All money is in whole units.
-
-    ``least`` and ``most`` limit the labels of each task (default: 0, and no limit). ``joint`` is the price of an item
-    labelled for all tasks at once, and ``items`` the number of such items available. ``costs`` formats money.
-    ``importance`` weights the gain of each task (default: 1).
-    """
+    """A budget to split, with estimates, prices and limits. All money is in whole units."""
 
     estimates: SplitEstimates
     prices: tuple[int, ...]
     budget: int
-    least: tuple[int, ...] = ()
-    most: tuple[int | None, ...] = ()
-    joint: int | None = None
-    costs: CostModel = field(default_factory=lambda: CostModel({}, {}))
-    importance: tuple[float, ...] = ()
-    items: int | None = None
+    least: tuple[int, ...] = ()  # labels of each task; default: 0
+    most: tuple[int | None, ...] = ()  # default: no limit
+    joint: int | None = None  # price of an item labelled for all tasks at once
+    costs: CostModel = field(default_factory=lambda: CostModel({}, {}))  # formats money
+    importance: tuple[float, ...] = ()  # weights the gain of each task; default: 1
+    items: int | None = None  # that can be labelled for all tasks at once
 
     def __post_init__(self) -> None:
         count = len(self.tasks)
@@ -176,17 +172,13 @@ class SplitProblem:
 
 @dataclass(frozen=True)
 class Split:
-    """The number of labels of each task to buy; one that violates its problem cannot be created.
-
-    ``bound`` is an upper bound of the gain of any split, if known. ``together`` is the number of items labelled for all
-    tasks at once, at the joint price.
-    """
+    """The number of labels of each task to buy; one that violates its problem cannot be created."""
 
     problem: SplitProblem
     counts: tuple[int, ...]
     method: str
-    bound: float | None = None
-    together: int = 0
+    bound: float | None = None  # upper bound of the gain of any split, if known
+    together: int = 0  # items labelled for all tasks at once, at the joint price
 
     def __post_init__(self) -> None:
         for (task, _, least, most), count in zip(self.problem._rows(), self.counts, strict=True):
@@ -225,9 +217,9 @@ class Split:
         return float(self.gains.sum())
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> list[str]:
         """Remarks on unusual splits, as sentences."""
-        return tuple(_notes(self))
+        return _notes(self)
 
     def describe(self) -> dict[str, Any]:
         """The split as JSON, with money as amounts, not units."""
@@ -243,14 +235,13 @@ class Split:
         }
         cost, unspent = self.problem.money(self.cost), self.problem.money(self.unspent)
         whole = {"total": self.total, "bound": self.bound, "cost": cost, "unspent": unspent}
-        return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": list(self.notes)}
+        return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": self.notes}
 
 
 def exact(problem: SplitProblem) -> Split:
     """The optimal split. A task whose labels have no value to all tasks together gets its minimum.
 
-    Of equally good splits it is the cheapest, then the one with the most labels of the first task, the second, and so
-    on.
+    Of equally good splits the cheapest, then the one with the most labels of the first task, the second, and so on.
     """
     buying, goods, _ = _goods(problem)
     split = Split(problem, _counts(problem, buying, best_steps(goods, problem.spare)), "exact")
@@ -260,8 +251,8 @@ def exact(problem: SplitProblem) -> Split:
 def greedy(problem: SplitProblem) -> Split:
     """Buy labels by value per price, skipping those that no longer fit.
 
-    If all labels cost the same, this is optimal; otherwise it is short by less than the gain of the first label that
-    does not fit (errata 31), because the fractional optimum contains only a part of that label more.
+    Optimal if all labels cost the same; otherwise short by less than the gain of the first label that does not fit
+    (errata 31), because the fractional optimum contains only a part of that label more.
     """
     buying, goods, shift = _goods(problem)
     steps, bound = greedy_steps(goods, problem.spare) if goods else ([], 0.0)
@@ -353,6 +344,10 @@ def _whole(name: str, value: Any) -> int:
     try:
         return index(value)
     except TypeError:
-        raise AllocationError(
-            f"{name}: {value!r} is not a whole number", fix="count in whole units and labels"
-        ) from None
+        message = f"{name}: {value!r} is not a whole number"
+        raise AllocationError(message, fix="count in whole units and labels") from None
+
+
+def typical_price(*parts: IntArray) -> int:
+    """The sum of the mean prices in whole units, rounded up, so that a split is affordable."""
+    return max(1, math.ceil(sum(Fraction(int(part.sum()), max(1, len(part))) for part in parts)))

@@ -155,10 +155,7 @@ class Simulation:
             raise ConfigError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(self.tasks)}")
 
     def plot(self, task: str | None = None, ax: Any = None) -> Any:
-        """Draw the curves with matplotlib: means over seeds, with a band from the lowest to the highest seed.
-
-        Draws one task, or the mean over tasks; returns the axes.
-        """
+        """Draw a task or the mean over tasks with matplotlib, and a band over all seeds; return the axes."""
         try:
             import matplotlib.pyplot as plt
         except ImportError:

@@ -25,6 +25,7 @@ class ScoreStream(ABC):
     """Scores sets one by one."""
 
     room: int  # sets that are worked on at the same time
+    likely: float = 0.12  # a search requests sets that it needs with at least this probability
 
     @abstractmethod
     def request(self, sets: SetsByKey) -> None:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.oracle.chain import SearchPlan
 from bursar.oracle.judge import Judge
 from bursar.oracle.judge_registry import PROBE
 from bursar.oracle.orders import Order, quality
-from bursar.oracle.search import SearchOptions, search
+from bursar.oracle.search import SearchOptions, SearchPlan, search
 from bursar.ragged import FloatArray
 from bursar.random_streams import rng
 
@@ -56,7 +55,6 @@ class OrderScores:
         return cls({part: np.array(curve, dtype=float) for part, curve in curves.items()})
 
     def as_json(self) -> dict[str, Any]:
-        """The curves, and the quality on each part."""
         return {
             "curves": {part: curve.tolist() for part, curve in self.curves.items()},
             "quality": {part: self.quality(part) for part in self.curves},
@@ -96,10 +94,7 @@ class OrderComparison:
         return way if way > BEYOND_LUCK * spread else None
 
     def share(self, arm: str, part: str = "test") -> float | None:
-        """How far a strategy came from random (0) to the best order (1); ``None`` if ``way`` is.
-
-        It is below 0 if worse than the mean of random orders, above 1 if better than the best order found.
-        """
+        """How far a strategy came from random (0, below if worse) to the best order (1); ``None`` if ``way`` is."""
         way = self.way(part)
         return None if way is None else (self.arms[arm].quality(part) - self.random(part)[0]) / way
 
@@ -123,7 +118,6 @@ class OrderComparison:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> OrderComparison:
-        """Convert from JSON values."""
         return cls(
             SearchPlan(**found["plan"]),
             int(found["seed"]),
@@ -143,10 +137,9 @@ def compare_orders(
     seed: int = 0,
     options: SearchOptions | None = None,
 ) -> OrderComparison:
-    """Search for the best order and compare it with these and with random ones.
+    """Search for the best order and compare it with these, which must have one shape, and with random ones.
 
-    All orders must have the same number of batches and the same batch size. The result depends only on the judge, the
-    orders, the plan and the seed, even if the search is interrupted and resumed.
+    The result depends only on the judge, the orders, the plan and the seed, even if the search is interrupted.
     """
     shapes = {order.batches.shape for order in orders.values()}
     if len(shapes) != 1:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from bursar.oracle.async_evaluation import ScoreStream
+from bursar.oracle.async_evaluation import LocalStream, ScoreStream, SetsByKey
 from bursar.ragged import FloatArray, IntArray
 
 CACHED = 300_000  # sets: about 50 MB
@@ -18,8 +18,7 @@ CACHED = 300_000  # sets: about 50 MB
 class Judge(ABC):
     """Trains a model on the warm start and a set of pool items, and scores it on held-out items.
 
-    The score of a set depends on the set alone, not on earlier or simultaneous requests. So caching, batching and
-    speculation never change a search.
+    The score of a set depends on the set alone, so caching, batching and speculation never change a search.
     """
 
     pool: int  # number of items to choose from
@@ -28,19 +27,36 @@ class Judge(ABC):
 
     @abstractmethod
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
-        """Score the model of each set on several parts: (parts, sets), the mean over the tasks.
-
-        Sets are sorted positions in the pool. Each model is trained once.
-        """
+        """The score of each set (sorted positions) on several parts, the mean over the tasks: (parts, sets)."""
 
     def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
         """Score each set on one part: (sets,). A search uses the validation part, reports the test part."""
         found: FloatArray = self.scores_on(sets, [part])[0]
         return found
 
-    def stream(self) -> ScoreStream | None:
-        """A stream that scores sets one by one; ``None`` if the judge works best on many sets at a time."""
-        return None
+    def stream(self) -> ScoreStream:
+        """A stream that scores sets as they are needed; by default many at a time."""
+        return BatchStream(self)
+
+
+class BatchStream(LocalStream):
+    """Scores all sets of a request together."""
+
+    likely = 0.3  # because nothing that is requested can be withdrawn any more
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge, self.room = judge, judge.at_once
+        self.sets: SetsByKey = {}
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def request(self, sets: SetsByKey) -> None:
+        self.sets = sets
+
+    def step(self) -> dict[bytes, float]:
+        sets, self.sets = self.sets, {}
+        return dict(zip(sets, map(float, self.judge.scores([*sets.values()])), strict=True))
 
 
 class ScoreCache:

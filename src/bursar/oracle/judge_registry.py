@@ -54,8 +54,11 @@ def check_fit(judge: str, corpus: Corpus) -> None:
     if unfit:
         of_all = [name for name in JUDGES if all(name in judges for judges in fitting.values())]
         tasks = ", ".join(f"{name} ({task.kind})" for name, task in corpus.schema.items())
+        items = "texts" if corpus.pairs is None else "pairs of texts"
+        if corpus.images is not None:
+            items = f"images of {' × '.join(map(str, corpus.images.shape[1:]))}"
         raise ConfigError(
-            f"the judge {judge!r} cannot judge {', '.join(unfit)}: the tasks are {tasks}, of {_item_kind(corpus)}",
+            f"the judge {judge!r} cannot judge {', '.join(unfit)}: the tasks are {tasks}, of {items}",
             fix=f"choose a judge that fits all of them: {', '.join(of_all)}" if of_all else "choose other tasks",
         )
 
@@ -72,9 +75,3 @@ def _fits(judge: str, task: Task, corpus: Corpus) -> bool:
 
     sized = corpus.images.shape[1:] == (SIDE, SIDE)
     return sized and isinstance(task, Classification) and (judge, "images") in ARCHITECTURES
-
-
-def _item_kind(corpus: Corpus) -> str:
-    if corpus.images is not None:
-        return f"images of {' × '.join(map(str, corpus.images.shape[1:]))}"
-    return "texts" if corpus.pairs is None else "pairs of texts"

@@ -47,10 +47,7 @@ class _Task:
 
 
 class NetworkJudge(Judge):
-    """One small network per task, trained on the warm start and a set, with early stopping on the items set aside.
-
-    The seed is that of all trainings: initial weights, the order of batches, dropout.
-    """
+    """One small network per task, trained on the warm start and a set; the items set aside stop it early."""
 
     def __init__(
         self, problem: LabellingProblem, architecture: str, *, seed: int = 0, options: NetworkOptions | None = None
@@ -58,11 +55,8 @@ class NetworkJudge(Judge):
         options = options or NetworkOptions()
         self.problem, self.seed, self.pool = problem, seed, len(problem.pool)
         self.settings = replace(options.settings or Settings(), batch=min(problem.size, LARGEST))
-        counts = problem.counts.values()
-        self.rows = {
-            part: np.arange(end - count, end)
-            for part, count, end in zip(PARTS, counts, np.cumsum([*counts]), strict=True)
-        }
+        ends = np.cumsum([*problem.counts.values()])
+        self.rows = {part: np.arange(end - problem.counts[part], end) for part, end in zip(PARTS, ends, strict=True)}
         make = _maker(problem, architecture, options)
         self.tasks = {name: self._task(task, name, make) for name, task in problem.corpus.schema.items()}
         self.lanes = self.settings.lanes or max(made.network.lanes for made in self.tasks.values())
@@ -89,30 +83,20 @@ class NetworkJudge(Judge):
         return NetworkStream(self)
 
     def job(self, items: IntArray) -> FitJob:
-        """The training of a set."""
         return FitJob(np.concatenate([self.rows["warm"], self.rows["pool"][items]]), self.seed)
 
     def score(self, name: str, model: Trained, part: str) -> float:
-        """The score of a model on a part."""
         made = self.tasks[name]
         guesses = self.logits(name, model, part).argmax(axis=-1)
         return score_of(made.targets[part], guesses, classes_of(self.problem.corpus.schema[name]), self.problem.metric)
 
     def training(self, name: str) -> LockstepTraining:
-        """A training in lockstep for a task."""
         network = self.tasks[name].network
         return LockstepTraining(network, self.settings, select=self.rows["aside"], score=self._measure(network))
 
     def trained(self, name: str, sets: Sequence[IntArray]) -> list[Trained]:
-        """The models of a task, trained together."""
-        network = self.tasks[name].network
-        return lockstep.train(
-            network,
-            [self.job(items) for items in sets],
-            self.settings,
-            select=self.rows["aside"],
-            score=self._measure(network),
-        )
+        network, jobs = self.tasks[name].network, [self.job(items) for items in sets]
+        return lockstep.train(network, jobs, self.settings, select=self.rows["aside"], score=self._measure(network))
 
     def logits(self, name: str, model: Trained, part: str, kept: Tensor | None = None) -> NDArray[Any]:
         """A model's logits for all units of a part, (units, labels), with the features ``kept`` by dropout."""
@@ -155,9 +139,8 @@ class NetworkStream(LocalStream):
             done = training.step()
             for key in [key for key, numbers in self.numbers.items() if numbers[name] in done] if done else []:
                 self.scores[key][name] = self.judge.score(name, done[self.numbers[key][name]], "validation")
-        ready = [key for key, scores in self.scores.items() if len(scores) == len(self.trainings)]
         found = {}
-        for key in ready:
+        for key in [key for key, scores in self.scores.items() if len(scores) == len(self.trainings)]:
             del self.numbers[key]
             scores = self.scores.pop(key)
             found[key] = float(np.mean([scores[name] for name in self.trainings]))

@@ -35,7 +35,6 @@ class Order:
 
     @property
     def items(self) -> IntArray:
-        """All labelled items, batch after batch."""
         return self.batches.ravel()
 
     def prefix(self, batches: int) -> IntArray:
@@ -47,7 +46,6 @@ class Order:
         return [self.prefix(batches) for batches in range(1, len(self.batches) + 1)]
 
     def moved(self, move: OrderMove) -> Order:
-        """The order after a move."""
         batches = self.batches.copy()
         (first, at), new = move.place, move.item
         old = batches[first, at]
@@ -85,8 +83,8 @@ def check_shape(pool: int, batches: int, size: int) -> None:
 def propose(order: Order, pool: int, seed: int, step: int, draw: int = 0) -> tuple[OrderMove, float]:
     """Draw a move, and the uniform number that decides on it (paper 4, section 4.2).
 
-    With equal probability, two items of different batches are exchanged, or an item is replaced by an unlabelled one.
-    If only one of these is possible, it is that one. Each ``draw`` gives another move for the same step.
+    Two items of different batches are exchanged, or an item is replaced by an unlabelled one, with equal probability if
+    both are possible. Each ``draw`` gives another move for the same step.
     """
     numbers = rng(seed, "order moves", step, *([draw] if draw else []))
     batches, size = order.batches.shape

@@ -13,7 +13,7 @@ import numpy as np
 
 from bursar.compute import Engine, Processes, ProgressCallback, Unit, run_units
 from bursar.oracle.async_evaluation import LocalStream, ProcessStream, ScoreStream
-from bursar.oracle.judge import Judge
+from bursar.oracle.judge import BatchStream, Judge
 from bursar.oracle.judge_registry import make_judge
 from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray
@@ -59,10 +59,7 @@ class ParallelJudge(Judge):
         self.at_once = self.here.at_once * engine.workers
 
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
-        """Distribute sets in turn, so that each worker gets large and small ones.
-
-        A few sets are judged here: starting processes takes seconds.
-        """
+        """Distribute large and small sets alike. A few are judged here: starting processes takes seconds."""
         workers = min(self.engine.workers, len(sets))
         few = self.here.at_once if isinstance(self.engine, Processes) else 1
         if workers < 2 or len(sets) <= few:
@@ -74,13 +71,13 @@ class ParallelJudge(Judge):
             found[:, at::workers] = answer
         return found
 
-    def stream(self) -> ScoreStream | None:
-        """Only for processes of this machine; on a cluster, sets are judged in batches."""
+    def stream(self) -> ScoreStream:
+        """Set by set only by processes of this machine; on a cluster, sets are judged in batches."""
         here = self.here.stream()
-        if here is None or self.engine.workers < 2:
+        if self.engine.workers < 2:
             return here
-        if not isinstance(self.engine, Processes):
-            return None
+        if isinstance(here, BatchStream) or not isinstance(self.engine, Processes):
+            return super().stream()
         self.engine.dismiss()  # a stream has its own workers
         return ProcessStream(partial(_local_stream, self.factory), self.engine.workers, here.room * self.engine.workers)
 

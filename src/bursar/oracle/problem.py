@@ -90,7 +90,6 @@ class LabellingProblem:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of items of each part."""
         return {part: len(getattr(self, part)) for part in PARTS}
 
     @property
@@ -99,7 +98,6 @@ class LabellingProblem:
 
     @cached_property
     def parts(self) -> Mapping[str, Corpus]:
-        """The items of each part."""
         return {part: self.corpus.take(getattr(self, part)) for part in PARTS}
 
 

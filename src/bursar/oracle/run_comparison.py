@@ -25,13 +25,12 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
-from bursar.oracle.chain import SearchPlan, SearchState, is_current
 from bursar.oracle.comparison import OrderComparison, compare_orders
 from bursar.oracle.judge import Judge, ScoreCache
 from bursar.oracle.judge_registry import PROBE, check_fit, judges_for, known_judge, make_judge
 from bursar.oracle.orders import Order
 from bursar.oracle.problem import PARTS, LabellingProblem, in_order
-from bursar.oracle.search import SearchOptions
+from bursar.oracle.search import SearchOptions, SearchPlan, SearchState, is_current
 from bursar.ragged import IntArray
 from bursar.random_streams import rng
 from bursar.tasks import Tagging
@@ -100,7 +99,6 @@ class RunQuestion:
         return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=12).hexdigest()
 
     def about(self) -> dict[str, Any]:
-        """A description for readers."""
         return {
             "judge": self.judge,
             "metric": METRIC,
@@ -115,18 +113,15 @@ class RunQuestion:
 
 
 def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> RunQuestion:
-    """The question about a finished, simulated run; raises an error if the run cannot be compared.
-
-    ``finish_by`` is the command that finishes the run, if known.
-    """
+    """The question about a finished, simulated run; raises an error if the run cannot be compared."""
     tasks, left_out = judged_tasks(run, judge)
     if not len(run.parts.test):
         raise ConfigError(f"{run.folder}: the campaign has no test items to judge orders on", fix="set corpus.test")
     check_begun(run, finish_by)
     ledgers = {arm: run.open_ledger(arm) for arm in run.arms}
     try:
-        _check_finished(run, ledgers, finish_by)
-        _check_simulated(run, ledgers)
+        for arm, ledger in ledgers.items():
+            _check_ended(run, arm, ledger, finish_by)
         corpus, first = run.parts.corpus, ledgers[run.arms[0]]
         begun = corpus.positions(first.bought(round=0))
         bought_dev = corpus.positions(first.bought(round=0, purposes=["dev"]))
@@ -175,10 +170,16 @@ def check_begun(run: Run, finish_by: str | None) -> None:
             raise _unfinished(run, f"{arm} has not begun", finish_by)
 
 
-def _check_finished(run: Run, ledgers: Mapping[str, Ledger], finish_by: str | None) -> None:
-    for arm, ledger in ledgers.items():
-        if not ledger.decided(CampaignEnded):
-            raise _unfinished(run, f"{arm} is in round {max(ledger.decided(RoundSelection), default=0)}", finish_by)
+def _check_ended(run: Run, arm: str, ledger: Ledger, finish_by: str | None) -> None:
+    """Refuse an arm that is not finished, or was annotated by people."""
+    if not ledger.decided(CampaignEnded):
+        raise _unfinished(run, f"{arm} is in round {max(ledger.decided(RoundSelection), default=0)}", finish_by)
+    people = [name for name in ledger.annotators() if name != GoldAnnotator.name]
+    if people:
+        raise ConfigError(
+            f"the run in {run.folder} was annotated by {people[0]!r} ({arm}), not from gold labels",
+            fix="use a simulated campaign: the search for the best order needs all labels",
+        )
 
 
 def _unfinished(run: Run, why: str, finish_by: str | None) -> ConfigError:
@@ -186,22 +187,11 @@ def _unfinished(run: Run, why: str, finish_by: str | None) -> ConfigError:
     return ConfigError(f"the run in {run.folder} is not finished: {why}", fix=f"finish it first, with: {command}")
 
 
-def _check_simulated(run: Run, ledgers: Mapping[str, Ledger]) -> None:
-    for arm, ledger in ledgers.items():
-        people = [name for name in ledger.annotators() if name != GoldAnnotator.name]
-        if people:
-            raise ConfigError(
-                f"the run in {run.folder} was annotated by {people[0]!r} ({arm}), not from gold labels",
-                fix="use a simulated campaign: the search for the best order needs all labels",
-            )
-
-
 # -- parts and orders --------------------------------------------------------------------------------------------------
 def _orders(run: Run, ledgers: Mapping[str, Ledger], tasks: list[str], pool: IntArray) -> BoughtOrders:
-    """The orders of all arms that have one.
+    """The orders of all arms that have one, of the same shape, so that they are compared at equal numbers of items.
 
-    All have the same shape, so that they are compared at equal numbers of items. All are judged from the start of the
-    run's own strategy: of an arm with another start, only later items that are not in that start count.
+    All are judged from the start of the run's own strategy: of an arm with another start, only items outside it count.
     """
     place: IntArray = np.zeros(len(run.parts.corpus), dtype=np.int64)
     place[pool] = np.arange(len(pool))
@@ -238,10 +228,7 @@ def _after_start(ledger: Ledger, tasks: set[str]) -> tuple[list[str], int]:
 
 
 def held_out_parts(parts: DataSplits, bought_dev: IntArray, seed: int, most: int) -> HeldOutParts:
-    """Choose the items set aside, for validation and for the test.
-
-    ``bought_dev`` are development items that the campaign bought from its pool; ``most`` limits validation items.
-    """
+    """The items set aside, for validation (at most ``most``) and for the test, given the dev items that were bought."""
     corpus, numbers = parts.corpus, rng(seed, "held-out parts")
     used = np.concatenate([parts.pool, parts.dev, parts.test])
     unused = fully_labelled(corpus, np.setdiff1d(np.arange(len(corpus)), used))
@@ -284,8 +271,7 @@ def ask_oracle(
 ) -> dict[str, Any]:
     """Compare a finished run with the best order: return the stored answer, or search for it.
 
-    An interrupted search resumes and gives the same answer. ``finish_by`` is the command that finishes the run, for
-    error messages.
+    An interrupted search resumes and gives the same answer. Error messages name ``finish_by``, which finishes the run.
     """
     plan, judge = request.plan, request.judge
     seed = run.config.seed if request.seed is None else request.seed
@@ -382,16 +368,14 @@ class _StateSaver:
 # -- files -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class AnswerFiles:
-    """A file for the latest question, and files beside it for earlier ones, so that no search is lost.
-
-    A question is identified by its ``asked`` value: fingerprint, plan and seed.
-    """
+    """A file for the latest question, and files beside it for earlier ones, so that no search is lost."""
 
     file: Path
 
     def find(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What is stored for a question."""
-        return next((found for file in self._files(asked) if question_in(found := read_json(file)) == asked), None)
+        return next(
+            (found for file in (self.file, self._aside(asked)) if question_in(found := read_json(file)) == asked), None
+        )
 
     def put(self, asked: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Store an answer to the latest question."""
@@ -406,12 +390,8 @@ class AnswerFiles:
             self.file.replace(self._aside(latest))
 
     def drop(self, asked: Mapping[str, Any]) -> None:
-        """Delete what is stored for a question."""
-        for file in self._files(asked):
+        for file in (self.file, self._aside(asked)):
             file.unlink(missing_ok=True)
-
-    def _files(self, asked: Mapping[str, Any]) -> tuple[Path, Path]:
-        return self.file, self._aside(asked)
 
     def _aside(self, asked: Any) -> Path:
         digest = hashlib.blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=4).hexdigest()

@@ -57,7 +57,9 @@ def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
     offsets = [(a, b) for a, b in corpus.texts.spans[at].tolist()] if corpus.texts is not None else []
     marked = _marked(corpus.schema)
     text = item.text or ""
-    end = len(text) if len(text) <= MOST_CHARACTERS else _word_end(offsets, MOST_CHARACTERS)
+    end = len(text)
+    if end > MOST_CHARACTERS:  # after the last whole word
+        end = max((last for _, last in offsets if last <= MOST_CHARACTERS), default=MOST_CHARACTERS)
     marked_task = corpus.schema[marked] if marked is not None else None
     pieces = _pieces(text[:end], offsets, marked_task, example.guess.get(marked or "")) if text else []
     predictions, colours = [], {name: k % 5 + 1 for k, name in enumerate(corpus.schema)}
@@ -100,7 +102,3 @@ def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[
     if at < len(text):
         pieces.append(TextPiece(text[at:]))
     return pieces
-
-
-def _word_end(offsets: Offsets, most: int) -> int:
-    return max((end for _, end in offsets if end <= most), default=most)

@@ -138,10 +138,7 @@ def oracle_table(answer: Mapping[str, Any]) -> Table:
 
 
 def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
-    """Scores on test items by items bought: a band of random orders, a line for each strategy and the best order.
-
-    ``arms`` are the strategies of the run, in the order of their looks.
-    """
+    """Test scores by items bought, in the looks of ``arms``: strategies, the best order, a band of random ones."""
     gap = OrderComparison.from_json(answer)
     amounts = [gap.size * batch for batch in range(gap.batches + 1)]
 

@@ -71,10 +71,17 @@ class Summary:
 def summarise(result: RunResult) -> Summary:
     """Summarise a run."""
     over, status = _status(result)
-    lead = [_spent_words(result)]
-    if result.main.rounds:
+    main, name = result.main, sentence(strategy_name(result.main))
+    bought = f"{name} spent {Money.of(result).show(main.spent)} on {bought_words(main.spending)}."
+    lead = [bought if main.spending else f"{name} has not bought anything yet."]
+    if main.rounds:
         lead += [_score_words(result), comparison_words(result), saved_words(result)]
-    return Summary(status, over, tuple(words for words in lead if words), _cautions(result), tuple(_tiles(result)))
+    caution = (
+        f"One run with one seed: on {counted(result.corpus.test, 'test item')}, a score is known to about "
+        f"±{mean_scale(result).difference(luck_of(result))}, so a smaller difference may be luck."
+    )
+    cautions = () if comparison_of(result) is None else (caution,)
+    return Summary(status, over, tuple(words for words in lead if words), cautions, tuple(_tiles(result)))
 
 
 def final_scores(result: RunResult) -> list[FinalScore]:
@@ -160,13 +167,6 @@ def _status(result: RunResult) -> tuple[bool, str]:
     return False, f"In progress: {scored} of {counted(planned, 'round')} done"
 
 
-def _spent_words(result: RunResult) -> str:
-    main, name = result.main, strategy_name(result.main)
-    if not main.spending:
-        return f"{sentence(name)} has not bought anything yet."
-    return f"{sentence(name)} spent {Money.of(result).show(main.spent)} on {bought_words(main.spending)}."
-
-
 def _score_words(result: RunResult) -> str:
     scores = final_scores(result)
     if not scores:
@@ -174,15 +174,6 @@ def _score_words(result: RunResult) -> str:
     where = "test set" if result.main.tested else "latest audit slice"
     parts = [f"{score} {metric_name(score.metric)} for {score.task}" for score in scores]
     return f"The model reaches {listed(parts)} on the {where}."
-
-
-def _cautions(result: RunResult) -> tuple[str, ...]:
-    if comparison_of(result) is None:
-        return ()
-    return (
-        f"One run with one seed: on {counted(result.corpus.test, 'test item')}, a score is known to about "
-        f"±{mean_scale(result).difference(luck_of(result))}, so a smaller difference may be luck.",
-    )
 
 
 def luck_of(result: RunResult) -> float:
@@ -207,8 +198,9 @@ def _tiles(result: RunResult) -> list[Tile]:
     for score in final_scores(result):
         note, tone, scale = metric_name(score.metric), "", Scale.of(score.metric)
         if compared is not None:
-            gain = compared.mine[score.task] - compared.others[score.task]
-            note, tone = f"{note}, {_versus(scale, gain, arm_name(compared.other))}", _tone(gain, luck)
+            gain, other = compared.mine[score.task] - compared.others[score.task], arm_name(compared.other)
+            by = f"{scale.difference(gain)} {'above' if gain > 0 else 'below'}" if abs(gain) >= LEVEL else "level with"
+            note, tone = f"{note}, {by} {other}", _tone(gain, luck)
         elif score.interval:
             note += f", 90{THIN}% interval {scale.between(*score.interval)}"
         tiles.append(Tile(score.task, str(score), note, tone))
@@ -219,12 +211,6 @@ def _tiles(result: RunResult) -> list[Tile]:
             tone = _tone(compared.gain, luck)
         tiles.append(Tile(TITLE, value, note, tone))
     return tiles
-
-
-def _versus(scale: Scale, gain: float, other: str) -> str:
-    if abs(gain) < LEVEL:
-        return f"level with {other}"
-    return f"{scale.difference(gain)} {'above' if gain > 0 else 'below'} {other}"
 
 
 def _tone(gain: float, luck: float) -> str:

@@ -168,11 +168,14 @@ def _chart(advice: Part, check: Part) -> Chart:
     """Differences with their intervals, a row per task: the prediction above the measurement."""
     shown = [(name, part["tasks"]) for name, part in ((PREDICTED, advice), (MEASURED, check)) if part is not None]
     tasks = list(dict.fromkeys(name for _, found in shown for name in found))
-    marks = [
-        _mark(name, task, entry["gain"], len(tasks) - 1 - tasks.index(task) + (SHIFTS[name] if len(shown) > 1 else 0.0))
-        for name, found in shown
-        for task, entry in found.items()
-    ]
+    marks = []
+    for name, found in shown:
+        for task, entry in found.items():
+            x, low, high = (round(100 * entry["gain"][key], 3) for key in ("value", "low", "high"))
+            y = len(tasks) - 1 - tasks.index(task) + (SHIFTS[name] if len(shown) > 1 else 0.0)
+            look, shape = LOOKS[name]
+            text = f"{task}, {name}: {_between(entry['gain'])}"
+            marks.append(Mark(look, x, y, low, high, text, shape, size=5, flat=True))
     ends = [end for mark in marks for end in (mark.low, mark.high) if end is not None]
     return Chart(
         f"Difference in points: {listed([mark.text for mark in marks])}.",
@@ -183,9 +186,3 @@ def _chart(advice: Part, check: Part) -> Chart:
         marks=marks,
         rules=[Rule("muted", (0, -0.5), (0, len(tasks) - 0.5), "solid")],
     )
-
-
-def _mark(name: str, task: str, gain: Mapping[str, float], y: float) -> Mark:
-    look, shape = LOOKS[name]
-    x, low, high = (round(100 * gain[key], 3) for key in ("value", "low", "high"))
-    return Mark(look, x, y, low, high, f"{task}, {name}: {_between(gain)}", shape, size=5, flat=True)

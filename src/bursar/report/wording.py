@@ -45,7 +45,6 @@ class Money:
         return CostModel({}, {}, self.unit, self.currency).show(units)
 
     def average(self, units: float, count: int) -> str:
-        """Cost per item."""
         if not count:
             return "–"
         amount = self.amount(units / count)

@@ -20,10 +20,7 @@ SLACK = 1e-9  # relative, for rounding errors in sums
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A sum over the bought labels that must lie between ``at_least`` and ``at_most``.
-
-    ``use`` is what each label adds to the sum: 1 to count labels, its annotation time to count hours.
-    """
+    """A sum of the ``use`` of bought labels (1 to count them, or hours) between ``at_least`` and ``at_most``."""
 
     name: str
     use: FloatArray  # (items, tasks)
@@ -64,7 +61,6 @@ class Limits:
         return bool(self.sums) or self.groups is not None
 
     def take(self, items: IntArray) -> Limits:
-        """The same limits on some of the items."""
         sums = tuple(replace(limit, use=limit.use[items]) for limit in self.sums)
         return Limits(sums, self.groups and replace(self.groups, group=self.groups.group[items]))
 
@@ -133,7 +129,6 @@ class Units:
         return len(self.offsets) - 1
 
     def take(self, items: IntArray) -> Units:
-        """The units of some of the items, in this order."""
         places = flat_positions(self.offsets, items)
         return Units(self.vectors[places], offsets_of(np.diff(self.offsets)[items]), self.doubt[places])
 
@@ -149,7 +144,6 @@ class ItemFeatures:
     doubt: FloatArray | None = field(default=None, kw_only=True)  # (items, tasks) uncertainty summed over units
 
     def take(self, items: IntArray) -> Self:
-        """The features of some of the items, in this order."""
         arrays = {name: getattr(self, name) for name in ("words", "vectors", "labels", "doubt")}
         some: dict[str, Any] = {name: array[items] for name, array in arrays.items() if array is not None}
         if self.units is not None:
@@ -170,18 +164,13 @@ class ItemFeatures:
 
 @dataclass(frozen=True, eq=False)
 class PoolFeatures(ItemFeatures):
-    """The features of a pool, the model's predictions for it, and the features of items outside it.
-
-    ``labelled`` are the items annotated so far, ``aside`` those kept for development. Input matching compares the
-    labelled items with all items (paper 4, section 6.5).
-    """
+    """The features of a pool, the model's predictions for it, and the features of items outside it."""
 
     beliefs: Mapping[str, AnyBeliefs] | None = None
-    labelled: ItemFeatures = field(default_factory=ItemFeatures)
-    aside: ItemFeatures = field(default_factory=ItemFeatures)
+    labelled: ItemFeatures = field(default_factory=ItemFeatures)  # items annotated so far (paper 4, section 6.5)
+    aside: ItemFeatures = field(default_factory=ItemFeatures)  # items kept for development
 
     def take(self, items: IntArray) -> Self:
-        """The features of some of the pool's items."""
         some = super().take(items)
         beliefs = self.beliefs
         return some if beliefs is None else replace(some, beliefs={name: b.take(items) for name, b in beliefs.items()})
@@ -283,13 +272,10 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a selection is: the objective it reaches, an upper bound for any selection, and whether they meet.
-
-    ``bound`` is ``None`` where nothing is proven, as for equal shares, which solve no single program (errata 12).
-    """
+    """How good a selection is: its objective, an upper bound for any selection (if proven), and whether they meet."""
 
     objective: float
-    bound: float | None = None
+    bound: float | None = None  # not for equal shares, which solve no single program (errata 12)
     optimal: bool = False
 
     @property

@@ -36,10 +36,7 @@ def minimum(confidence: FloatArray) -> FloatArray:
 def reciprocal_rank_fusion(
     confidence: FloatArray, weights: FloatArray | None = None, k: int = RANK_OFFSET
 ) -> FloatArray:
-    """MT-RRF: Σ over tasks of weight / (k + rank), rank 1 being the least confident (paper 1, eq. 5).
-
-    Equal confidences are ranked by position. High scores are labelled first.
-    """
+    """MT-RRF: Σ over tasks of weight / (k + rank), the least confident first, ties by position (paper 1, eq. 5)."""
     fused = np.zeros(len(confidence))
     for column in range(confidence.shape[1]):
         weight = 1.0 if weights is None else float(weights[column])
@@ -86,17 +83,14 @@ def fronts(confidence: FloatArray, weights: FloatArray | None = None) -> Iterato
 
 
 def factors(confidence: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """The factor on each task's confidence in a comparison: 1 for the largest weight, 0 for a task that is left out.
-
-    A quantile of 0 is replaced by the smallest positive number, so that there is something to compare.
-    """
+    """The factor on each task's confidence in a comparison: 1 for the largest weight, 0 for a task that is left out."""
     if weights is None or not len(confidence):
         return np.ones(confidence.shape[1])
     share = weights / weights.sum()
     factor = np.ones(len(share))
     for task in np.flatnonzero(share < share.max()):
         quantile = float(np.quantile(confidence[:, task], share[task]))
-        factor[task] = max(quantile, np.finfo(float).tiny) if share[task] > 0 else 0.0
+        factor[task] = max(quantile, np.finfo(float).tiny) if share[task] > 0 else 0.0  # tiny: something to compare
     return factor
 
 

@@ -90,7 +90,6 @@ class Coverage:
         return self.weight / self.open * found
 
     def add(self, item: int) -> None:
-        """Mark what an item covers as covered."""
         self.covered = np.maximum(self.covered, self.rows(np.array([item]))[0])
 
     def _rows(self, items: IntArray) -> Vectors:
@@ -202,10 +201,7 @@ def cover_items(
 def cover_labels(
     pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
 ) -> Selection:
-    """Buy items for any of their tasks, by the gain of a bundle of labels / price ** power.
-
-    The first bundle of an item includes the cost of reading it, so later labels are cheaper.
-    """
+    """Buy items for any of their tasks, by gain / price ** power of a bundle; the first one also pays for reading."""
     account = Account(pool.prices.reading, pool.prices.own, pool.open, budget, pool.limits)
     certificate = buy_greedily(LabelGains(tasks, pool.open), account, power, candidates_of(tasks, pool.open, rng))
     items = np.array(account.order, dtype=np.int64)
@@ -213,10 +209,7 @@ def cover_labels(
 
 
 def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray | None = None) -> list[Coverage]:
-    """One ``Coverage`` per task, given the labelled units.
-
-    ``value`` (items,) or (items, tasks), if given, replaces the doubt of the units.
-    """
+    """One ``Coverage`` per task; a ``value`` (items,) or (items, tasks), if given, replaces the doubt of the units."""
     units, known = dict(pool.features.require("units")), pool.features.labelled.units or {}
     for task in pool.tasks:
         _check(units[task], task, pool)

@@ -29,8 +29,8 @@ _TIE = 1e-12  # nats
 def k_center(features: Floats, price: IntArray, budget: int, *, centres: Floats | None = None) -> IntArray:
     """Farthest first (Sener and Savarese 2018): each pick is the item farthest from all picks and ``centres``.
 
-    ``features`` are (items, width). ``centres``, the labelled items, have the same width; without any, the first pick
-    is the item farthest from the mean of the pool.
+    ``features`` and ``centres`` (labelled items) are (items, width). Without centres, the first pick is the item
+    farthest from the mean of the pool.
     """
     tracker = _BudgetTracker(price, budget)
     points = _check_array(features, "features", (len(tracker.price), None))

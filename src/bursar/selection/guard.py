@@ -40,10 +40,7 @@ def most_doubtful(doubt: FloatArray) -> BoolArray:
 
 
 def far_from_others(vectors: Vectors, items: IntArray) -> BoolArray:
-    """Which of these items are farther from their nearest neighbour than most items of the pool: (items,).
-
-    Distances are to an even sample of the pool. Items without a vector (NaN) are not far.
-    """
+    """Which items are farther from their nearest neighbour in a sample than most; those without a vector are not."""
     placed = np.flatnonzero(np.isfinite(vectors).all(axis=1))
     sample = placed[np.unique(np.linspace(0, len(placed) - 1, min(len(placed), NEIGHBOURS)).astype(np.int64))]
     if len(sample) < 2:

@@ -88,8 +88,7 @@ def bins_of(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """The bin of every item: in the pool, labelled, and kept aside.
 
-    ``by`` is ``length``, ``cluster``, ``label:TASK`` (predicted where unknown: output matching), or a function from
-    features to whole numbers from 0.
+    ``by`` is ``length``, ``cluster``, ``label:TASK`` (predicted where unknown), or a function from features to numbers.
     """
     parts = (features, features.labelled, features.aside)
     if callable(by):
@@ -128,10 +127,7 @@ def by_length(words: Sequence[IntArray], count: int = BINS) -> list[IntArray]:
 
 
 def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArray]:
-    """Bins by k-means over all parts.
-
-    An item keeps its bin in every round, whichever items are labelled by then, as Algorithm 2 requires.
-    """
+    """Bins by k-means over all parts, so that an item keeps its bin in every round, as Algorithm 2 requires."""
     from sklearn.cluster import MiniBatchKMeans
 
     every = np.concatenate(features)
@@ -146,10 +142,7 @@ def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArr
 
 # -- picking from bins -----------------------------------------------------------------------------------------------
 def bin_surplus(current: IntArray, reference: IntArray) -> IntArray:
-    """How far each bin's share of the labelled items exceeds its share of the reference; pick from the lowest.
-
-    In whole numbers (both shares times both totals), so that ties are exact.
-    """
+    """How far each bin's share of the labelled items exceeds the reference, in whole numbers: ties are exact."""
     return current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
 
 

@@ -76,7 +76,6 @@ class CostUnits:
         return min(MOST_UNITS, int(Fraction(amount) * 10**self.places))
 
     def money(self, units: int) -> Decimal:
-        """CostUnits as an amount."""
         return Decimal(units).scaleb(-self.places)
 
 
@@ -157,7 +156,6 @@ class Columns:
 
     @property
     def wanted(self) -> list[str]:
-        """The columns to read."""
         confidence = [f"confidence:{task}" for task in self.tasks]
         return ["id", *confidence, *self.costs.values(), *self.hours.values(), *(["group"] if self.group else [])]
 
@@ -198,7 +196,6 @@ class Scores:
         return GroupCap(group, np.full(len(named.dictionary) + len(alone), at_most, dtype=np.int64))
 
     def take(self, rows: IntArray) -> Scores:
-        """Some of the rows, in this order."""
         return Scores(
             self.ids.take(pa.array(rows)),
             self.tasks,

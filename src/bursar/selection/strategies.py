@@ -242,7 +242,7 @@ STRATEGIES.add(
 def batch_mutual_information(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """BatchBALD (Kirsch et al. 2019) on tasks with one label per item; other tasks add each item's own BALD.
 
-    The information of a batch is bounded by the number of passes. Once it is used up, items rank by their own BALD.
+    Once the information of a batch, bounded by the passes, is used up, items rank by their own BALD.
     """
     beliefs = pool.features.require("beliefs")
     weights = np.full(len(pool.tasks), 1 / len(pool.tasks)) if pool.weights is None else pool.weights

@@ -88,7 +88,6 @@ class Strategy:
         return replace(chosen, items=pool.order[chosen.items])
 
     def _select_nothing(self, pool: Candidates) -> Selection:
-        """The selection of an empty pool."""
         nothing = np.zeros(0, dtype=np.int64)
         if broken := pool.limits.broken(nothing, np.zeros((0, len(pool.tasks)), dtype=bool)):
             raise InfeasibleError(f"an empty pool cannot keep to {broken}", fix="lower the minimum")
@@ -183,10 +182,9 @@ FAMILIES: Registry[Strategy] = Registry("strategy", "bursar.strategy_families") 
 
 
 def strategy(name: str, summary: str, **traits: Any) -> Callable[[Choose], Choose]:
-    """Register a function of (pool, budget, random generator) as a strategy.
+    """Register a function of (pool, budget, random generator) as a strategy; the pool is sorted by id.
 
-    The function returns the positions of items to annotate for all tasks, or a ``Selection``. The pool is sorted by
-    id.
+    It returns the positions of items to annotate for all tasks, or a ``Selection``.
     """
 
     def register(choose: Choose) -> Choose:
@@ -293,7 +291,6 @@ def split_name(name: str) -> tuple[str, list[str]]:
 
 
 def _base(name: str) -> Strategy:
-    """The strategy of a name without modifiers."""
     for known in (name, name.upper()):
         if known in STRATEGIES:
             return STRATEGIES[known]

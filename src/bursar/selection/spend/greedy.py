@@ -30,7 +30,6 @@ class Account:
         return bool(self.used[number] < self.limits.sums[number].floor)
 
     def missed(self, number: int) -> InfeasibleError:
-        """The error for a minimum that nothing affordable can reach."""
         limit = self.limits.sums[number]
         return InfeasibleError(
             f"greedy spending reached {self.used[number]:g} of {limit.name}, not {limit.at_least:g}",
@@ -56,7 +55,6 @@ class Account:
         return allowed, price
 
     def buy(self, item: int, bundle: BoolArray) -> None:
-        """Pay for a bundle."""
         self.left -= int(self._due[item] + self.own[item, bundle].sum())
         self._due[item] = 0
         for number, limit in enumerate(self.limits.sums):
@@ -73,8 +71,8 @@ class Account:
 def greedy_by_confidence(ranking: IntArray, price: IntArray, budget: int) -> IntArray:
     """Buy whole items in the order of a ranking.
 
-    Each sweep buys the longest affordable prefix at once. The item that stops it costs more than the remaining budget,
-    and so does every item of that price, so there are at most as many sweeps as distinct prices.
+    Each sweep buys the longest affordable prefix. No item of the price that stops it is affordable any more, so there
+    are at most as many sweeps as distinct prices.
     """
     bought: list[IntArray] = []
     rest, left = ranking, int(budget)

@@ -305,10 +305,7 @@ def _rank_in_group(group: IntArray, score: FloatArray) -> IntArray:
 
 
 def _replacements(cap: GroupCap, worth: FloatArray, planned: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """For each item, the worth of its replacement if it is not bought, and the worth it must exceed to be bought.
-
-    Both are 0 in a group that is not full; no item can enter a group with a cap of 0.
-    """
+    """The worth of each item's replacement, and what it must exceed to be bought; 0 in groups with room."""
     groups = len(cap.at_most)
     there = np.bincount(cap.group[planned], minlength=groups)
     full = there >= cap.at_most
