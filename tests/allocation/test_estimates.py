@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, fit_rate, gain, half_life
+from bursar.allocation.advice import compare
 from bursar.allocation.adviser import paid, payable
-from bursar.allocation.baselines import compare
 from bursar.allocation.estimates import returns, tells_nothing
 from bursar.allocation.rates import GivenRates
 from bursar.allocation.robust import Scenario

@@ -13,7 +13,7 @@ from bursar.campaign.config import parse_config
 from bursar.campaign.splits import DataSplits
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
-from bursar.oracle import run_comparison, run_question
+from bursar.oracle import run_comparison
 from bursar.oracle.comparison import plan_of
 from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, OracleRequest, ask_oracle, current_answer, question_of
 from bursar.report import write_report
@@ -64,7 +64,7 @@ def test_every_part_is_the_campaigns_and_no_item_plays_two(run):
     assert sorted([*problem.pool, *problem.warm]) == run.parts.pool.tolist()
     assert problem.aside.tolist() == run.parts.dev.tolist()
     assert problem.test.tolist() == run.parts.test.tolist()
-    assert run_question.FEWEST_VALIDATION <= len(problem.validation) <= run_question.MOST_SENTENCES
+    assert run_comparison.FEWEST_VALIDATION <= len(problem.validation) <= run_comparison.MOST_SENTENCES
     assert len(np.unique(np.concatenate(parts_of(problem)))) == sum(map(len, parts_of(problem)))
 
 
@@ -108,7 +108,7 @@ def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
 def test_without_development_items_some_test_items_are_set_aside(tmp_path):
     question = question_of(run_of(tmp_path / "run", corpus={**SMALL["corpus"], "dev": None, "dev_items": None}))
     assert question.held_out.aside_from == "test items"
-    assert len(question.problem.aside) == 40 // run_question.ASIDE_SHARE
+    assert len(question.problem.aside) == 40 // run_comparison.ASIDE_SHARE
     assert len(question.problem.test) == 40 - len(question.problem.aside)
 
 
@@ -259,7 +259,7 @@ def test_a_single_test_item_is_too_few(tmp_path):
         builder.add(f"u{number}", text=f"word {number % 7}", split=split, labels={"intent": "ab"[number % 2]})
     parts = DataSplits(builder.build(), np.arange(30), np.zeros(0, dtype=np.int64), np.array([30]))
     with pytest.raises(ConfigError, match="1 test items are too few"):
-        run_question.held_out_parts(parts, np.zeros(0, dtype=np.int64), 0, 4_000)
+        run_comparison.held_out_parts(parts, np.zeros(0, dtype=np.int64), 0, 4_000)
 
 
 # -- judges ------------------------------------------------------------------------------------------------------------

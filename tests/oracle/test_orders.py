@@ -8,10 +8,10 @@ import pytest
 from bursar.errors import ConfigError
 from bursar.oracle import LabellingProblem, Order, SearchPlan, quality
 from bursar.oracle.comparison import OrderComparison, OrderScores, plan_of, random_orders
-from bursar.oracle.judge_registry import known_judge
+from bursar.oracle.judge import known_judge
 from bursar.oracle.network import _padded
-from bursar.oracle.orders import OrderMove, _unlabelled
 from bursar.oracle.probe import score_of
+from bursar.oracle.problem import OrderMove, _unlabelled
 from bursar.simulation import assistant_corpus
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bursar.oracle.comparison import OrderComparison, OrderScores
-from bursar.oracle.judge_registry import JUDGES
-from bursar.oracle.orders import Order
+from bursar.oracle.judge import JUDGES
+from bursar.oracle.problem import Order
 from bursar.oracle.search import SearchPlan
 from bursar.report.oracle import (
     oracle_cautions,

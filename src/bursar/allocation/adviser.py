@@ -13,6 +13,9 @@ import numpy as np
 
 from bursar.allocation import Split, SplitProblem
 from bursar.allocation.label_value import (
+    NO_SPLIT,
+    AllocationSection,
+    allocation_settings,
     check_informer,
     check_tasks,
     estimates_of,
@@ -21,7 +24,6 @@ from bursar.allocation.label_value import (
     measured,
 )
 from bursar.allocation.robust import METHODS
-from bursar.allocation.settings import NO_SPLIT, AllocationSection, allocation_settings
 from bursar.allocation.split import typical_price
 from bursar.campaign.advisers import Allocator
 from bursar.campaign.decisions import LabelValue, SplitDecision

@@ -1,6 +1,6 @@
-"""The value of labels at some moment of a campaign: informativeness between tasks, and reduction rates.
+"""The ``[allocation]`` table of a campaign, and the value of labels: informativeness of tasks, and reduction rates.
 
-Measured on all labels so far and recorded in the ledger, so that it is not measured again.
+It is measured on all labels so far and recorded in the ledger, so that it is not measured again.
 """
 
 from __future__ import annotations
@@ -8,18 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from bursar.allocation import Informativeness, ReductionRate, SplitEstimates
 from bursar.allocation.curves import SPAN, LabelCurve
 from bursar.allocation.estimates import SMALLEST, UNKNOWN, tells_nothing
-from bursar.allocation.informativeness import Informer, make_informer
-from bursar.allocation.rates import Rater, Rates, RatingSettings, make_rater
-from bursar.allocation.settings import allocation_settings
+from bursar.allocation.informativeness import INFORMERS, Informer, make_informer
+from bursar.allocation.rates import RATERS, Rater, Rates, RatingSettings, make_rater
+from bursar.allocation.robust import METHODS
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue
-from bursar.campaign.sections import TaskLimit
+from bursar.campaign.sections import Section, TaskLimit
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, BursarError, ConfigError
 from bursar.learners.features import can_train
@@ -28,10 +30,46 @@ from bursar.learners.learner import Learner, Progress, make_learner
 from bursar.learners.probe import ProbeLearner
 from bursar.tasks import Task
 
+NO_SPLIT = "none"
 FEWEST = 20  # labels of a task needed for a measurement
 STEEPEST = 2.0  # largest exponent by which the value of labels falls with their number
 
 
+class AllocationSection(Section):
+    """How a round's budget is split between tasks before items are selected."""
+
+    paths = (("rater_settings", "law"),)
+    method: str = "robust"  # because estimates are uncertain after a few rounds
+    informer: str | None = None  # default: the fastest for the tasks
+    rater: str | None = None  # default: learning curves of the labels of random items
+    informer_settings: dict[str, Any] = Field(default_factory=dict)  # its options
+    rater_settings: dict[str, Any] = Field(default_factory=dict)  # its options
+
+    @model_validator(mode="after")
+    def _known(self) -> AllocationSection:
+        if self.method not in (*METHODS, NO_SPLIT):
+            raise ConfigError(
+                f"allocation.method = {self.method!r}", fix=f"use {', '.join(METHODS)}, or {NO_SPLIT!r} for no split"
+            )
+        for key, known in (("informer", INFORMERS), ("rater", RATERS)):
+            name = getattr(self, key)
+            if name is not None:
+                name in known or known[name]  # a known one is not imported yet
+            elif getattr(self, f"{key}_settings"):
+                raise ConfigError(f"allocation.{key}_settings is set without a {key}", fix=f"set allocation.{key}")
+        return self
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(method=NO_SPLIT)
+
+
+def allocation_settings(config: CampaignConfig) -> AllocationSection:
+    """The table of a campaign, or the defaults if it has none."""
+    return config.allocation if isinstance(config.allocation, AllocationSection) else AllocationSection()
+
+
+# -- the value of labels ---------------------------------------------------------------------------------------------
 def check_tasks(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
     """Refuse settings by which no budget could be split between these tasks."""
     if len(tasks) < 2:

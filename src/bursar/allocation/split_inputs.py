@@ -11,11 +11,18 @@ import numpy as np
 
 from bursar.allocation import Context, SplitEstimates, SplitProblem
 from bursar.allocation.informativeness import Informer, make_informer
-from bursar.allocation.label_value import can_probe, counts, importance_of, label_limits, present_rates
+from bursar.allocation.label_value import (
+    AllocationSection,
+    allocation_settings,
+    can_probe,
+    counts,
+    importance_of,
+    label_limits,
+    present_rates,
+)
 from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.robust import METHODS
 from bursar.allocation.seeds import taken_apart
-from bursar.allocation.settings import AllocationSection, allocation_settings
 from bursar.allocation.split import typical_price
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation.baselines import Context
+from bursar.allocation.advice import Context
 from bursar.allocation.estimates import Informativeness, ReductionRate, SplitEstimates
 from bursar.allocation.split import SplitProblem
 from bursar.errors import AllocationError, DataError

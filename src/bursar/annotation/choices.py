@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bursar.allocation.label_value import NO_SPLIT
 from bursar.allocation.robust import METHODS
-from bursar.allocation.settings import NO_SPLIT
 from bursar.campaign.checks import lacks
 from bursar.campaign.config import CampaignConfig
 from bursar.selection import STRATEGIES, Strategy, make_strategy

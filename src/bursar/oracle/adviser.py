@@ -14,7 +14,7 @@ from bursar.compute import make_engine
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress
 from bursar.oracle.comparison import STEPS, plan_of
-from bursar.oracle.judge_registry import PROBE, known_judge
+from bursar.oracle.judge import PROBE, known_judge
 from bursar.oracle.run_comparison import OracleRequest, ask_oracle, current_answer, judged_tasks
 from bursar.oracle.search import SearchPlan
 

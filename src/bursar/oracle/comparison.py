@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.oracle.judge import Judge
-from bursar.oracle.judge_registry import PROBE
-from bursar.oracle.orders import Order, quality
+from bursar.oracle.judge import PROBE, Judge
+from bursar.oracle.problem import Order, quality
 from bursar.oracle.search import SearchOptions, SearchPlan, search
 from bursar.ragged import FloatArray
 from bursar.random_streams import rng

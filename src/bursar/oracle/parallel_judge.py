@@ -13,8 +13,7 @@ import numpy as np
 
 from bursar.compute import Engine, Processes, ProgressCallback, Unit, run_units
 from bursar.oracle.async_evaluation import LocalStream, ProcessStream, ScoreStream
-from bursar.oracle.judge import BatchStream, Judge
-from bursar.oracle.judge_registry import make_judge
+from bursar.oracle.judge import BatchStream, Judge, make_judge
 from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray
 

@@ -26,10 +26,8 @@ from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
 from bursar.oracle.comparison import OrderComparison, compare_orders
-from bursar.oracle.judge import Judge, ScoreCache
-from bursar.oracle.judge_registry import PROBE, check_fit, judges_for, known_judge, make_judge
-from bursar.oracle.orders import Order
-from bursar.oracle.problem import PARTS, LabellingProblem, in_order
+from bursar.oracle.judge import PROBE, Judge, ScoreCache, check_fit, judges_for, known_judge, make_judge
+from bursar.oracle.problem import PARTS, LabellingProblem, Order, in_order
 from bursar.oracle.search import SearchOptions, SearchPlan, SearchState, is_current
 from bursar.ragged import IntArray
 from bursar.random_streams import rng

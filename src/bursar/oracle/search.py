@@ -22,7 +22,7 @@ import numpy as np
 from bursar.errors import ConfigError
 from bursar.oracle.async_evaluation import ScoreStream
 from bursar.oracle.judge import Judge, ScoreCache, key_of
-from bursar.oracle.orders import Order, OrderMove, propose, quality
+from bursar.oracle.problem import Order, OrderMove, propose, quality
 from bursar.ragged import FloatArray, IntArray
 
 FALL = 0.02  # assumed loss of a rejected proposal on a prefix; changes only the time

@@ -10,7 +10,7 @@ import numpy as np
 from bursar.campaign.curves import RANDOM
 from bursar.campaign.results import RunResult
 from bursar.oracle.comparison import BEYOND_LUCK, OrderComparison, OrderScores
-from bursar.oracle.judge_registry import PROBE
+from bursar.oracle.judge import PROBE
 from bursar.ragged import FloatArray
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
 from bursar.report.tables import Table

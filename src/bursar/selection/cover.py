@@ -6,7 +6,7 @@ covers a target by exp(−d² / s²), where s² is the median of d² over the ta
 each task's uncovered doubt that its units cover, summed over the tasks.
 
 Shares add up over units, so long items are worth more than short ones. Targets follow the pool's distribution, so the
-selection does too. The sum is submodular: an item's gain only shrinks as others are bought, so ``submodular`` can
+selection does too. The sum is submodular: an item's gain only shrinks as others are bought, so ``spend.greedy`` can
 maximise it.
 
 In a pool of more than ``CANDIDATES`` items, that many candidates are sampled in proportion to the same doubt. Other
@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection, Units
-from bursar.selection.spend.greedy import Account
-from bursar.selection.submodular import buy_greedily
+from bursar.selection.spend.greedy import Account, buy_greedily
 
 Vectors = NDArray[np.float32]
 
