@@ -292,19 +292,20 @@ class _Run:
     def _wanted(self, now: SearchState) -> dict[bytes, IntArray]:
         """The sets to request, those most likely to be needed first."""
         wanted: dict[bytes, IntArray] = {}
-        plan, number = self.chain.plan, count()
+        plan, number, most = self.chain.plan, count(), self.stream.room
         annealing = now.step < plan.steps  # greedy steps start from the best order, which may still change
         last = min(plan.steps if annealing else plan.all_steps, now.step + plan.ahead)
         tree = [(-1.0, next(number), now.step + 1, *now.base(annealing))]
-        while tree and len(wanted) < self.stream.room:
+        while tree and len(wanted) < most:
             unlikely, _, step, base, curve = heapq.heappop(tree)
             node = self._node(base, step)
             missing = np.flatnonzero(np.isnan(node.scores)).tolist()
             if step == now.step + 1 and len(missing) > 1:
-                most = self.chain.enough(now, node)
-                missing = [at for at in missing if at < most]
+                enough = self.chain.enough(now, node)
+                missing = [at for at in missing if at < enough]
+                most = max(most, len(missing))
             wanted |= {node.keys[at]: node.sets[at] for at in missing}
-            if step == last or len(wanted) >= self.stream.room:
+            if step == last or len(wanted) >= most:
                 continue
             chance = self._chance(node, curve)
             after = curve.copy()
@@ -312,7 +313,7 @@ class _Run:
             for likely, there, reached in ((chance, node.order, after), (1 - chance, base, curve)):
                 if likely * -unlikely >= self.stream.likely:
                     heapq.heappush(tree, (likely * unlikely, next(number), step + 1, there, reached))
-        return dict(islice(wanted.items(), self.stream.room))
+        return dict(islice(wanted.items(), most))
 
     def _chance(self, node: Proposal, curve: FloatArray) -> float:
         """The probability that a proposal is accepted, given the known changes of scores."""
