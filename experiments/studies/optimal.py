@@ -27,7 +27,7 @@ from bursar.oracle.comparison import plan_of, random_orders
 from bursar.oracle.probe import vectors_of
 from bursar.oracle.search import SearchOptions, is_current
 from bursar.ragged import IntArray
-from bursar.selection.match import BINS, by_cluster
+from bursar.selection.modifiers import BINS, by_cluster
 from experiments.studies.arms import Place, corpus_of
 from experiments.studies.judge_models import ModelJudge, model_judge
 from experiments.studies.optimal_annealing import Limits, annealed

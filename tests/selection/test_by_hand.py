@@ -7,8 +7,7 @@ import numpy as np
 from bursar.selection import Units, average, greedy_by_confidence, reciprocal_rank_fusion
 from bursar.selection.combine import fronts
 from bursar.selection.diversify import BatchScores, badge, batch_bald, k_center
-from bursar.selection.guard import most_doubtful
-from bursar.selection.match import Bins
+from bursar.selection.modifiers import Bins, most_doubtful
 from bursar.selection.scores import Columns
 from bursar.selection.spend.knapsack import _in_turns
 from bursar.selection.strategy import name_of_strategy

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from bursar.allocation.informativeness import FEWEST, HELD_OUT, check_whole, part_of, seed_items, seed_of, taken_apart
 from bursar.allocation.probing import probe_of
 from bursar.allocation.rates import DEFAULTS, LearningCurve, Rater, Rates, RatingSettings, geometric_sizes, labels_of
-from bursar.allocation.seeds import FEWEST, HELD_OUT, check_whole, part_of, seed_items, seed_of, taken_apart
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels, concatenate
 from bursar.errors import AllocationError, ConfigError

@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from bursar.allocation.informativeness import Informer, Parts
-from bursar.allocation.seeds import check_whole
+from bursar.allocation.informativeness import Informer, Parts, check_whole
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress

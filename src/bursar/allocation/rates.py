@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.allocation.estimates import SMALLEST, ReductionRate, fit_rate
-from bursar.allocation.seeds import check_whole, make_named, seed_items
+from bursar.allocation.informativeness import check_whole, make_named, seed_items
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, no_progress

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import Context, SplitEstimates, SplitProblem
-from bursar.allocation.informativeness import Informer, make_informer
-from bursar.allocation.label_value import (
+from bursar.allocation.adviser import (
     AllocationSection,
     allocation_settings,
     can_probe,
@@ -20,9 +19,9 @@ from bursar.allocation.label_value import (
     label_limits,
     present_rates,
 )
+from bursar.allocation.informativeness import Informer, make_informer, taken_apart
 from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.robust import METHODS
-from bursar.allocation.seeds import taken_apart
 from bursar.allocation.split import typical_price
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bursar.allocation.label_value import NO_SPLIT
+from bursar.allocation.adviser import NO_SPLIT
 from bursar.allocation.robust import METHODS
 from bursar.campaign.checks import lacks
 from bursar.campaign.config import CampaignConfig

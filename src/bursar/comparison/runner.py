@@ -238,26 +238,6 @@ def unit_of(config: CampaignConfig, corpus: str, test: float, own: Mapping[str, 
 
 
 # -- all campaigns ---------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Wishes:
-    """What all campaigns of a simulation are asked to spend; ``None`` for a default."""
-
-    budget: float | None
-    batch_size: int | None
-    seed_items: int | None
-    prices: Mapping[str, Any]
-    currency: str
-
-
-@dataclass(frozen=True)
-class Running:
-    """Where and how campaigns run; ``None`` for a default."""
-
-    workers: int | None
-    folder: Path | None
-    progress: bool | None
-
-
 def simulate(
     corpus: Corpus,
     strategies: Sequence[str | Strategy | Choose] = ("auto", "RANDOM"),
@@ -300,8 +280,8 @@ def simulate(
     material = Material(corpus, learner, tuple(strategies))
     chosen = material.chosen
     pool = split(corpus, test, seeds[0])
-    table = _campaign(pool, Wishes(budget, batch_size, seed_items, prices or {}, currency))
-    table["learner"] = chosen.settings
+    costs = {"unit": UNIT, "currency": currency} | prices_table(pool, prices) if prices else {}
+    table = _campaign(pool, costs, budget, batch_size, seed_items) | {"learner": chosen.settings}
     configs = {
         (name, seed): parse_config(table | {"seed": seed, "strategy": {"name": name}}, "simulate")
         for name in names
@@ -321,10 +301,10 @@ def simulate(
         unit_of(config, digest, test, {"strategy": sources[name], "learner": function})
         for (name, _), config in configs.items()
     ]
-    running = Running(workers, None if folder is None else Path(folder), progress)
+    results = _run(material, units, workers, None if folder is None else Path(folder), progress)
     cells = [
         Cell(name, seed, tuple(Round(**part) for part in result["rounds"]))
-        for (name, seed), result in zip(configs, _run(material, units, running), strict=True)
+        for (name, seed), result in zip(configs, results, strict=True)
     ]
     total, counts = table["budget"]["total"], table["budget"]["counts"]
     about = {
@@ -355,14 +335,12 @@ def _seeds(seeds: Iterable[int]) -> list[int]:
     return found
 
 
-def _campaign(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
+def _campaign(
+    corpus: Corpus, costs: dict[str, Any], budget: float | None, batch_size: int | None, seed_items: int | None
+) -> dict[str, Any]:
     """What all campaigns have in common: the splits, the prices and the budget."""
-    costs: dict[str, Any] = {}
-    price = None
-    if wishes.prices:
-        costs = {"unit": UNIT, "currency": wishes.currency} | prices_table(corpus, wishes.prices)
-        price = typical_price(corpus, costs)
-    pool, budget, batch_size = len(corpus.in_split(POOL)), wishes.budget, wishes.batch_size
+    price = typical_price(corpus, costs) if costs else None
+    pool = len(corpus.in_split(POOL))
     if budget is None:
         items = max(2, min(MOST_ITEMS, pool // 2))
         budget = items if price is None else round(items * price, 2)
@@ -371,23 +349,25 @@ def _campaign(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
     return {
         "corpus": {"source": "simulation", "dev": DEV, "test": TEST},
         "costs": costs,
-        "budget": plan_loop(budget, price, pool, batch_size=batch_size, seed_items=wishes.seed_items).budget,
+        "budget": plan_loop(budget, price, pool, batch_size=batch_size, seed_items=seed_items).budget,
         "audit": {"share": 0.0, "shadow": False},
     }
 
 
 # -- running -----------------------------------------------------------------------------------------------------------
-def _run(material: Material, units: list[dict[str, Any]], how: Running) -> list[Any]:
+def _run(
+    material: Material, units: list[dict[str, Any]], workers: int | None, folder: Path | None, progress: bool | None
+) -> list[Any]:
     """Run all campaigns, those that are not stored, and return their curves in order."""
-    if how.workers is not None and how.workers < 1:
-        raise ConfigError(f"workers = {how.workers}", fix="use at least one")
-    count = min(how.workers or cores(), len(units))
+    if workers is not None and workers < 1:
+        raise ConfigError(f"workers = {workers}", fix="use at least one")
+    count = min(workers or cores(), len(units))
     engine: Engine = THIS_PROCESS if count == 1 else Processes(count, own_main=False)
     parcel = Parcel.of(material, elsewhere=count > 1)
-    store = None if how.folder is None else ResultStore(how.folder / "results")
-    work = partial(run_cell, place=None if how.folder is None else how.folder / "unfinished")
+    store = None if folder is None else ResultStore(folder / "results")
+    work = partial(run_cell, place=None if folder is None else folder / "unfinished")
     try:
-        with _bar(len(units), how.progress) as watcher:
+        with _bar(len(units), progress) as watcher:
             return run_units(
                 work, units, engine=engine, store=store, watcher=watcher, fill=lambda unit: {**unit, "material": parcel}
             )

@@ -125,7 +125,8 @@ class Simulation:
         found = next((cell for cell in self.cells if (cell.strategy, cell.seed) == (name, seed)), None)
         if found is None:
             raise ConfigError(f"there is no seed {seed}", fix=f"use one of {', '.join(map(str, self.seeds))}")
-        self._check_task(task)
+        if task is not None and task not in self.metrics:
+            raise ConfigError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(self.tasks)}")
         spent = [part.items if self.counts == "items" else part.spent for part in found.rounds]
         names = self.tasks if task is None else [task]
         scores = [float(np.mean([part.scores[name] for name in names])) for part in found.rounds]
@@ -149,10 +150,6 @@ class Simulation:
             if name.casefold() == strategy.casefold():
                 return name
         raise ConfigError(f"{strategy!r} was not simulated", fix=f"use one of {', '.join(self.strategies)}")
-
-    def _check_task(self, task: str | None) -> None:
-        if task is not None and task not in self.metrics:
-            raise ConfigError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(self.tasks)}")
 
     def plot(self, task: str | None = None, ax: Any = None) -> Any:
         """Draw a task or the mean over tasks with matplotlib, and a band over all seeds; return the axes."""
@@ -193,7 +190,6 @@ class Simulation:
         return pd.DataFrame([vars(found) for found in self.differences(strategy, against)])
 
     def differences(self, strategy: str | None = None, against: str | None = None) -> list[Difference]:
-        """The same as objects."""
         other = self.name_of(against) if against is not None else self.strategies[-1]
         mine = [self.name_of(strategy)] if strategy is not None else [n for n in self.strategies if n != other]
         if not mine or mine == [other]:

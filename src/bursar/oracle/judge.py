@@ -1,4 +1,8 @@
-"""The contract of judges, which score sets of labelled items; a cache of their scores; and judges by name."""
+"""The contract of judges, which score sets of labelled items; a cache of their scores; and judges by name.
+
+A search requests sets, may withdraw them, and gets scores as they are ready. A batch ends with its slowest model, when
+most lanes are empty. A stream keeps them full: requests may change with each score, and withdrawn work is dropped.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ import numpy as np
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
-from bursar.oracle.async_evaluation import LocalStream, ScoreStream, SetsByKey
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Classification, Tagging, Task
 
@@ -30,6 +33,48 @@ ARCHITECTURES = {  # paper 4's networks, by name and kind of task: the class in 
     ("tagger", "tagging"): "Tagger",
 }
 JUDGES = (PROBE, *dict.fromkeys(name for name, _ in ARCHITECTURES))
+
+SetsByKey = Mapping[bytes, IntArray]  # the most urgent first
+
+
+class ScoreStream(ABC):
+    """Scores sets one by one."""
+
+    room: int  # sets that are worked on at the same time
+    likely: float = 0.12  # a search requests sets that it needs with at least this probability
+
+    @abstractmethod
+    def request(self, sets: SetsByKey) -> None:
+        """Replace all earlier requests by these."""
+
+    @abstractmethod
+    def results(self) -> dict[bytes, float]:
+        """Wait for at least one score. Each is returned once. Empty if nothing is requested."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop working."""
+
+
+class LocalStream(ScoreStream):
+    """Works in this process, a step at a time."""
+
+    @abstractmethod
+    def step(self) -> dict[bytes, float]:
+        """Work for a moment; return the scores that are ready, perhaps none."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of sets in work."""
+
+    def results(self) -> dict[bytes, float]:
+        while len(self):
+            if found := self.step():
+                return found
+        return {}
+
+    def close(self) -> None:
+        self.request({})
 
 
 class Judge(ABC):

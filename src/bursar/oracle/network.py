@@ -17,8 +17,7 @@ from bursar.learners.features import classes_of
 from bursar.learners.lockstep import CodedTexts, FitJob, LockstepTraining, Network, Settings, Trained
 from bursar.learners.lockstep.network import Score
 from bursar.learners.lockstep.texts import word_vectors
-from bursar.oracle.async_evaluation import LocalStream, SetsByKey
-from bursar.oracle.judge import ARCHITECTURES, Judge
+from bursar.oracle.judge import ARCHITECTURES, Judge, LocalStream, SetsByKey
 from bursar.oracle.probe import score_of
 from bursar.oracle.problem import PARTS, LabellingProblem
 from bursar.ragged import FloatArray, IntArray

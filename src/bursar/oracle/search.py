@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.oracle.async_evaluation import ScoreStream
-from bursar.oracle.judge import Judge, ScoreCache, key_of
+from bursar.oracle.judge import Judge, ScoreCache, ScoreStream, key_of
 from bursar.oracle.problem import Order, OrderMove, propose, quality
 from bursar.ragged import FloatArray, IntArray
 

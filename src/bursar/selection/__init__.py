@@ -2,7 +2,7 @@
 
 Read in this order: ``candidates`` (the input and output of a strategy), ``combine`` (several tasks to one score, or to
 fronts), ``spend`` (scores and prices to a selection), ``strategies`` (each named strategy as a few lines), ``strategy``
-(how a name such as ``MT-AVG+BLP_AL`` becomes a strategy). ``diversify``, ``cover``, ``match`` and ``guard`` hold the
+(how a name such as ``MT-AVG+BLP_AL`` becomes a strategy). ``diversify``, ``cover`` and ``modifiers`` hold the
 methods that look at more than one score per item.
 """
 

@@ -26,8 +26,7 @@ from bursar.registry import Registry
 from bursar.selection.calls import call, checked_items, checked_scores, described
 from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
-from bursar.selection.guard import outliers
-from bursar.selection.match import BINS, Binning, Matching
+from bursar.selection.modifiers import BINS, Binning, Matching, outliers
 from bursar.selection.spend import Mode, Spend, spend
 from bursar.uncertainty import MEASURES
 
