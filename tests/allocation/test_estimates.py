@@ -7,10 +7,20 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, fit_rate, gain, half_life
+from bursar.allocation import (
+    Informativeness,
+    ReductionRate,
+    SplitEstimates,
+    SplitProblem,
+    exact,
+    fit_rate,
+    gain,
+    half_life,
+)
 from bursar.allocation.advice import compare
 from bursar.allocation.adviser import paid, payable
 from bursar.allocation.estimates import returns, tells_nothing
+from bursar.allocation.informativeness import make_informer
 from bursar.allocation.rates import GivenRates
 from bursar.allocation.robust import Scenario
 from bursar.allocation.tables import number_in, shown
@@ -48,6 +58,18 @@ def test_baselines_divide_the_same_budget_otherwise():
         "no transfer": (270, 110),
     }
     assert {name: splits[name] for name in expected} == expected
+
+
+def test_the_best_split_spends_all_on_what_is_worth_most():
+    known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
+    estimates = SplitEstimates(known, {"intent": HALVES, "slots": HALVES})
+    split = exact(SplitProblem(estimates, prices=(1, 3), budget=600))
+    assert (split.counts, split.cost, round(split.total, 3)) == ((294, 102), 600, 382.56)
+
+
+def test_an_unknown_informer_is_refused_with_the_nearest_name():
+    with pytest.raises(ConfigError, match=r"there is no informer 'lookahed'. Fix: did you mean 'lookahead'"):
+        make_informer("lookahed")
 
 
 def test_a_scenario_names_the_estimate_that_it_changes():

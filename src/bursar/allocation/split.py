@@ -2,14 +2,6 @@
 
 Labels of task *i* have a value for every task: ``N`` of them gain ``g_i(N) · Σ_j informativeness(i → j)``. Gains are
 counted in labels: 100 is the value of the first block of 100 labels of a task to itself.
-
->>> from bursar.allocation import Informativeness
->>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
->>> rate = ReductionRate(0.5, 0.5, 0.5, block=100)
->>> problem = SplitProblem(SplitEstimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
->>> split = exact(problem)
->>> split.counts, split.cost, round(split.total, 3)
-((294, 102), 600, 382.56)
 """
 
 from __future__ import annotations

@@ -1,19 +1,4 @@
-"""Estimates from a TOML, JSON or CSV file, with prices in money.
-
-.. code-block:: toml
-
-    currency = "€"
-
-    [tasks.intent]
-    price = 0.05        # of a label
-    beta = 0.6          # value of each block of labels, relative to the block before
-    low = 0.5           # its interval
-    high = 0.7
-    block = 200         # labels
-
-    [informativeness.intent]
-    slots = [0.4, 0.1]  # value of a label of intent to slots, in labels of its own; and the standard error
-"""
+"""Estimates from a TOML, JSON or CSV file, with prices in money. The guide on budget splits shows the format."""
 
 from __future__ import annotations
 

@@ -193,8 +193,7 @@ def cover_items(
     able = np.asarray(pool.open.any(axis=1))[:, None]
     account = Account(np.zeros(len(pool), dtype=np.int64), price, able, budget, pool.limits.together(pool.open))
     certificate = buy_greedily(ItemGains(tasks, pool.open), account, power, candidates_of(tasks, pool.open, rng))
-    items = np.array(account.order, dtype=np.int64)
-    return Selection.of(pool, items, pool.open[items], certificate)
+    return Selection.of(pool, account.items, pool.open[account.items], certificate)
 
 
 def cover_labels(
@@ -203,8 +202,7 @@ def cover_labels(
     """Buy items for any of their tasks, by gain / price ** power of a bundle; the first one also pays for reading."""
     account = Account(pool.prices.reading, pool.prices.own, pool.open, budget, pool.limits)
     certificate = buy_greedily(LabelGains(tasks, pool.open), account, power, candidates_of(tasks, pool.open, rng))
-    items = np.array(account.order, dtype=np.int64)
-    return Selection.of(pool, items, account.bought[items], certificate)
+    return Selection.of(pool, account.items, account.bought[account.items], certificate)
 
 
 def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray | None = None) -> list[Coverage]:

@@ -39,16 +39,16 @@ def k_center(features: Floats, price: IntArray, budget: int, *, centres: Floats 
         mean = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
         points, known = points - mean, known - mean
     norms, known_norms, noise = _norms(points), _norms(known), _noise(points)
-    nearest: Floats | None = None
+    nearest = norms
     for start in range(0, len(known), _CENTRES_AT_ONCE):
         block = slice(start, start + _CENTRES_AT_ONCE)
         gaps = _squared_distances(norms[:, None], known_norms[block], points @ known[block].T, noise).min(axis=1)
-        nearest = gaps if nearest is None else np.minimum(nearest, gaps)
+        nearest = np.minimum(nearest, gaps) if start else gaps
     while tracker.open.any():
-        item = _largest(norms if nearest is None else nearest, tracker.open, norms, noise)
-        tracker.buy(item)
+        item = _largest(nearest, tracker.open, norms, noise)
         gaps = _squared_distances(norms, norms[item], points @ points[item], noise)
-        nearest = gaps if nearest is None else np.minimum(nearest, gaps)
+        nearest = np.minimum(nearest, gaps) if tracker.picks or len(known) else gaps
+        tracker.buy(item)
     return tracker.bought()
 
 
@@ -68,16 +68,13 @@ def badge(
     r = np.concatenate(errors, axis=1)
     norms: Floats = _norms(x) * _norms(r)
     noise = _noise(x) + _noise(r)
-    nearest: Floats | None = None
+    nearest = norms
     while tracker.open.any():
-        item = (
-            _largest(norms, tracker.open, norms, noise)
-            if nearest is None
-            else _draw_by_distance(nearest, tracker.open, rng)
-        )
-        tracker.buy(item)
+        first = not tracker.picks
+        item = _largest(norms, tracker.open, norms, noise) if first else _draw_by_distance(nearest, tracker.open, rng)
         gaps = _squared_distances(norms, norms[item], (x @ x[item]) * (r @ r[item]), noise)
-        nearest = gaps if nearest is None else np.minimum(nearest, gaps)
+        nearest = gaps if first else np.minimum(nearest, gaps)
+        tracker.buy(item)
     return tracker.bought()
 
 
@@ -190,11 +187,8 @@ class JointDistribution:
             self.weight = mass[kept]
         else:  # a sampled row gets one successor, drawn from its prediction
             size = len(self.weight) if self.sampled else samples
-            kept, self.weight, self.sampled = (
-                _stratified_sample(mass, size, rng),
-                np.full(size, mass.sum() / size),
-                True,
-            )
+            kept, self.sampled = _stratified_sample(mass, size, rng), True
+            self.weight = np.full(size, mass.sum() / size)
         rows, labels = np.divmod(kept, likelihood.shape[1])
         self.posterior = self.posterior[rows] * likelihood.T[labels]
         self.posterior /= self.posterior.sum(axis=1, keepdims=True)

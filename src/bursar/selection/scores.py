@@ -154,11 +154,6 @@ class Columns:
                     fix=f"the tasks are {', '.join(self.tasks)}",
                 )
 
-    @property
-    def wanted(self) -> list[str]:
-        confidence = [f"confidence:{task}" for task in self.tasks]
-        return ["id", *confidence, *self.costs.values(), *self.hours.values(), *(["group"] if self.group else [])]
-
 
 # -- scores ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
@@ -216,15 +211,16 @@ def read_scores(path: Path) -> Scores:
         columns = Columns.of(names)
     except DataError as wrong:
         raise DataError(wrong.message, path=path, line=file.header, fix=wrong.fix) from None
-    table = file.read(columns.wanted)
+    confidences = [f"confidence:{task}" for task in columns.tasks]
+    group = ["group"] if columns.group else []
+    table = file.read(["id", *confidences, *columns.costs.values(), *columns.hours.values(), *group])
     ids = _ids(file, table)
     shape = (len(ids), len(columns.tasks))
     confidence, own = np.empty(shape), np.ones(shape)
     reading: FloatArray = np.zeros(len(ids))
     hours = {who: np.zeros(shape) for who, _ in columns.hours}
-    for at, task in enumerate(columns.tasks):
-        fix = "give a number from 0 (no idea) to 1 (certain)"
-        confidence[:, at] = _numbers(file, table, f"confidence:{task}", 1.0, fix)
+    for at, name in enumerate(confidences):
+        confidence[:, at] = _numbers(file, table, name, 1.0, "give a number from 0 (no idea) to 1 (certain)")
     for task, name in columns.costs.items():
         cost = _numbers(file, table, name, math.inf, "give a number from 0 up")
         if task == "reading":
@@ -243,8 +239,7 @@ def read_scores(path: Path) -> Scores:
 def _ids(file: TableFile, table: Any) -> Any:
     ids = _text(file, table, "id")
     missing = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(ids), ""), True)
-    row = pc.index(missing, True).as_py()
-    if row >= 0:
+    if (row := pc.index(missing, True).as_py()) >= 0:
         raise file.error("column 'id' is empty", row, fix="give every item a unique id")
     return ids
 

@@ -40,6 +40,10 @@ class Account:
         self.used = np.zeros(len(limits.sums))
         self._group_left = None if limits.groups is None else limits.groups.at_most.copy()
 
+    @property
+    def items(self) -> IntArray:
+        return np.array(self.order, dtype=np.int64)
+
     def lacks(self, number: int) -> bool:
         """Whether the minimum of a limit is not reached yet."""
         return bool(self.used[number] < self.limits.sums[number].floor)
