@@ -15,10 +15,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from bursar.allocation import Informativeness, ReductionRate, Split, SplitEstimates, SplitProblem
-from bursar.allocation.curves import SPAN, LabelCurve
 from bursar.allocation.estimates import SMALLEST, UNKNOWN, tells_nothing
 from bursar.allocation.informativeness import INFORMERS, Informer, make_informer
-from bursar.allocation.rates import RATERS, Rater, Rates, RatingSettings, make_rater
+from bursar.allocation.rates import RATERS, SPAN, LabelCurve, Rater, Rates, RatingSettings, make_rater
 from bursar.allocation.robust import METHODS
 from bursar.allocation.split import typical_price
 from bursar.campaign.advisers import Allocator

@@ -96,7 +96,8 @@ def reduced(goods: Sequence[Good], money: int) -> list[tuple[int, int]]:
     ratios = [good.ratios for good in goods]
 
     def cost_at(price: float) -> int:
-        return sum(good.cost * _above(r, price) for good, r in zip(goods, ratios, strict=True))
+        above = (len(r) - int(np.searchsorted(r[::-1], price, side="right")) for r in ratios)
+        return sum(good.cost * steps for good, steps in zip(goods, above, strict=True))
 
     low, price = 0.0, max(float(r[0]) for r in ratios if len(r))
     for _ in range(HALVINGS):
@@ -112,11 +113,6 @@ def reduced(goods: Sequence[Good], money: int) -> list[tuple[int, int]]:
         fits = np.flatnonzero(worth >= worth.max() - gap - TOLERANCE * bound)
         ranges.append((int(fits[0]), int(fits[-1])))
     return ranges
-
-
-def _above(falling: FloatArray, price: float) -> int:
-    """The number of entries of a non-increasing array above a price."""
-    return len(falling) - int(np.searchsorted(falling[::-1], price, side="right"))
 
 
 # -- combine ---------------------------------------------------------------------------------------------------------

@@ -175,7 +175,8 @@ def fit_rate(
         scatter = max(1.0, least / spare) if spare > 0 else 1.0
         flat = least + scatter * float(chdtri(1, 1 - LEVEL))
         limit = flat if freedom is None else least + scatter * float(fdtri(1, freedom, LEVEL))
-    constant = curve.misfit_of_mean()
+    mean = score @ curve.weight / curve.weight.sum()
+    constant = float((score - mean) ** 2 @ curve.weight)  # the misfit of a flat curve
     if constant <= least or constant <= flat < math.inf:  # without ``freedom``, which only widens intervals
         return unknown
     slow, fast = curve.ends(decays, misfit <= limit, best, limit)
@@ -214,11 +215,6 @@ class _Curve:
         rise = np.maximum(0.0, (shape * score) @ self.weight / (shape**2 @ self.weight))
         left: FloatArray = (score - rise[:, None] * shape) ** 2 @ self.weight
         return left
-
-    def misfit_of_mean(self) -> float:
-        """The weighted sum of squared residuals of a flat curve."""
-        mean = self.score @ self.weight / self.weight.sum()
-        return float((self.score - mean) ** 2 @ self.weight)
 
     def refined(self, decays: FloatArray, misfit: FloatArray) -> tuple[float, float]:
         """The best decay around the best of the grid, and its misfit."""

@@ -99,15 +99,11 @@ def make_named(registry: Registry[Callable[..., T]], name: str, settings: Mappin
         return make(**settings)
     except TypeError as wrong:
         reason = str(wrong).partition("() ")[2] or str(wrong)  # without the name of the class
-        raise ConfigError(f"{registry.noun} {name!r}: {reason}", fix=_settings_of(make)) from None
-
-
-def _settings_of(make: Callable[[], Any]) -> str | None:
-    """The settings of something that can be made without any, as a fix."""
-    try:
-        return f"its settings are {', '.join(field.name for field in fields(make()))}"
-    except (TypeError, BursarError):
-        return None
+        try:
+            fix = f"its settings are {', '.join(field.name for field in fields(make()))}"
+        except (TypeError, BursarError):  # it cannot be made without any
+            fix = None
+        raise ConfigError(f"{registry.noun} {name!r}: {reason}", fix=fix) from None
 
 
 # -- informers -------------------------------------------------------------------------------------------------------

@@ -105,16 +105,9 @@ class Limits:
 class MissingFeatureError(SelectionError):
     """A strategy asked for a feature that the pool does not have."""
 
-    def __init__(self, feature: str, message: str, *, fix: str | None = None) -> None:
+    def __init__(self, message: str, *, feature: str = "", fix: str | None = None) -> None:
         self.feature = feature
         super().__init__(message, fix=fix)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.feature, self.message, self.fix)
-
-
-def _restored(feature: str, message: str, fix: str | None) -> MissingFeatureError:
-    return MissingFeatureError(feature, message, fix=fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +148,8 @@ class ItemFeatures:
         found = getattr(self, name)
         if found is None:
             raise MissingFeatureError(
-                name,
                 f"the strategy needs the feature {name!r}, which the pool does not have",
+                feature=name,
                 fix=f"give {name} in the features of the pool, or choose a strategy that needs only confidences",
             )
         return found
@@ -255,11 +248,6 @@ class Candidates:
             limits=self.limits.take(items),
             features=self.features.take(items),
         )
-
-    def priced_by_item(self) -> Candidates:
-        """The same pool for a budget that counts items: each costs 1, whatever its tasks."""
-        ones = np.ones(len(self), dtype=np.int64)
-        return replace(self, prices=Prices(self.tasks, ones, np.zeros_like(self.prices.own)))
 
     def joint_price(self, budget: int) -> IntArray:
         """The price of all tasks of each item; above the budget where some are labelled already."""

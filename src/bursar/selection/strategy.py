@@ -28,6 +28,7 @@ from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.modifiers import BINS, Binning, Matching, outliers
 from bursar.selection.spend import Mode, Spend, spend
+from bursar.tasks import Prices
 from bursar.uncertainty import MEASURES
 
 Choose = Callable[[Candidates, int, np.random.Generator], "Selection | IntArray"]
@@ -81,7 +82,10 @@ class Strategy:
         if not len(pool):
             return self._select_nothing(pool)
         by_id = pool if (np.diff(pool.order) > 0).all() else pool.take(pool.order)
-        offered = by_id.priced_by_item() if in_items else by_id
+        offered = by_id
+        if in_items:  # each item costs 1, whatever its tasks
+            ones, nothing = np.ones(len(pool), dtype=np.int64), np.zeros_like(by_id.prices.own)
+            offered = replace(by_id, prices=Prices(pool.tasks, ones, nothing))
         selection = self._check(self._choose(offered, budget, rng(seed, "strategy")), offered, budget)
         chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
         return replace(chosen, items=pool.order[chosen.items])
