@@ -231,12 +231,6 @@ def source_of(given: Any) -> str | None:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest() if text else None
 
 
-def unit_of(config: CampaignConfig, corpus: str, test: float, own: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell as plain values, which its result is filed under."""
-    table = config.model_dump(mode="json", exclude_unset=True)
-    return {"version": VERSION, "corpus": corpus, "test": test, "campaign": table, "own": dict(own)}
-
-
 # -- all campaigns ---------------------------------------------------------------------------------------------------
 def simulate(
     corpus: Corpus,
@@ -297,8 +291,14 @@ def simulate(
     digest = corpus.digest()
     sources = {name: source_of(given) for name, given in zip(names, strategies, strict=True)}
     function = source_of(learner.get("function") if isinstance(learner, Mapping) else learner)
-    units = [
-        unit_of(config, digest, test, {"strategy": sources[name], "learner": function})
+    units = [  # cells as plain values, which their results are filed under
+        {
+            "version": VERSION,
+            "corpus": digest,
+            "test": test,
+            "campaign": config.model_dump(mode="json", exclude_unset=True),
+            "own": {"strategy": sources[name], "learner": function},
+        }
         for (name, _), config in configs.items()
     ]
     results = _run(material, units, workers, None if folder is None else Path(folder), progress)

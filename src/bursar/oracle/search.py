@@ -306,19 +306,16 @@ class _Run:
             wanted |= {node.keys[at]: node.sets[at] for at in missing}
             if step == last or len(wanted) >= most:
                 continue
-            chance = self._chance(node, curve)
+            changes = node.scores - curve[node.places]
+            known = changes[~np.isnan(changes)]
+            needed = node.slack * len(curve) - float(known.sum())
+            chance = self.changes.chance(needed, len(changes) - len(known))  # that it is accepted
             after = curve.copy()
             after[node.places] = node.scores
             for likely, there, reached in ((chance, node.order, after), (1 - chance, base, curve)):
                 if likely * -unlikely >= self.stream.likely:
                     heapq.heappush(tree, (likely * unlikely, next(number), step + 1, there, reached))
         return dict(islice(wanted.items(), most))
-
-    def _chance(self, node: Proposal, curve: FloatArray) -> float:
-        """The probability that a proposal is accepted, given the known changes of scores."""
-        changes = node.scores - curve[node.places]
-        known = changes[~np.isnan(changes)]
-        return self.changes.chance(node.slack * len(curve) - float(known.sum()), len(changes) - len(known))
 
     def _node(self, base: Order, step: int) -> Proposal:
         where = step, base.batches.tobytes()

@@ -96,7 +96,9 @@ def factors(confidence: FloatArray, weights: FloatArray | None) -> FloatArray:
 
 def _undominated(points: FloatArray, factor: FloatArray) -> BoolArray:
     """Which points are undominated. Comparing with the plain front is enough: it dominates whatever others do."""
-    leaders = np.unique(points[_plain_front(points)], axis=0)
+    import moocore
+
+    leaders = np.unique(points[moocore.is_nondominated(points, keep_weakly=True)], axis=0)
     bars = np.ascontiguousarray((points * factor).T)  # (tasks, points)
     free = np.ones(len(points), dtype=bool)
     for leader in leaders:
@@ -143,12 +145,6 @@ def _ranks(points: FloatArray) -> IntArray:
     import moocore
 
     return moocore.pareto_rank(points)
-
-
-def _plain_front(points: FloatArray) -> BoolArray:
-    import moocore
-
-    return moocore.is_nondominated(points, keep_weakly=True)
 
 
 def thin_front(front: IntArray, first_task: FloatArray, wanted: int) -> IntArray:

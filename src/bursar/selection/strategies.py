@@ -94,7 +94,8 @@ def independent(pool: Candidates, budget: int, rng: np.random.Generator) -> IntA
             greedy_by_confidence(ranking[~taken[ranking]], price, share)
             for ranking, share in zip(rankings, shares(left, weights).tolist(), strict=True)
         ]
-        new = _first_mentions(np.concatenate(wanted))
+        mentioned = np.concatenate(wanted)
+        new = mentioned[np.sort(np.unique(mentioned, return_index=True)[1])]
         if not len(new):
             break
         taken[new] = True
@@ -102,10 +103,6 @@ def independent(pool: Candidates, budget: int, rng: np.random.Generator) -> IntA
         bought.append(new)
     heaviest = rankings[int(weights.argmax())]
     return np.concatenate([*bought, greedy_by_confidence(heaviest[~taken[heaviest]], price, left)])
-
-
-def _first_mentions(items: IntArray) -> IntArray:
-    return items[np.sort(np.unique(items, return_index=True)[1])]
 
 
 for family, about, traits in (

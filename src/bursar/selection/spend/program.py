@@ -291,17 +291,12 @@ def _best_of_groups(cap: GroupCap, worth: FloatArray) -> BoolArray:
     """Which items are among the best of their group within its cap, ties by position."""
     kept = np.zeros(len(worth), dtype=bool)
     items = np.flatnonzero(worth > 0)
-    kept[items[_rank_in_group(cap.group[items], -worth[items]) < cap.at_most[cap.group[items]]]] = True
+    items = items[np.lexsort((-worth[items], cap.group[items]))]
+    group = cap.group[items]
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    rank = np.arange(len(items)) - np.repeat(starts, np.diff(starts, append=len(items)))
+    kept[items[rank < cap.at_most[group]]] = True
     return kept
-
-
-def _rank_in_group(group: IntArray, score: FloatArray) -> IntArray:
-    """Each item's rank in its group from the lowest score up, ties by position."""
-    order = np.lexsort((score, group))
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    ranks = np.empty(len(group), dtype=np.int64)
-    ranks[order] = np.arange(len(group)) - np.repeat(starts, np.diff(starts, append=len(group)))
-    return ranks
 
 
 def _replacements(cap: GroupCap, worth: FloatArray, planned: BoolArray) -> tuple[FloatArray, FloatArray]:
