@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.calls import call, checked_scores
 from bursar.selection.candidates import Candidates, Certificate, GroupCap, ItemFeatures, PoolFeatures, Selection, Units
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Matching:
         price = pool.prices.joint()
         if strategy.value is None:
             return self._by_share(strategy, pool, bins, budget, rng)
-        value = checked_scores(strategy, call(strategy, strategy.value, pool), pool)
+        value = strategy.scores(pool)
         score = value if value.ndim == 1 else value.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ranked = score if strategy.spend == "greedy" else np.where(score > 0, score / price, 0.0)
