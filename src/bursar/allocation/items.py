@@ -10,6 +10,7 @@ promising first, until none has a bound above the best split found.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -191,9 +192,8 @@ class _Wanted:
         """The logarithm of the charge at which this money is spent; that of 0 if everything is affordable."""
         if not len(self.price) or float(self.price @ self.most) <= money:
             return -math.inf
-        turns = np.unique(
-            self.start - self.decay * np.stack([self.least, self.most])
-        )  # where a task starts or stops buying
+        # where a task starts or stops buying
+        turns = np.unique(self.start - self.decay * np.stack([self.least, self.most]))
         last = len(turns) - 1  # used if rounding makes it too expensive
         at = next((at for at, turn in enumerate(turns) if self.cost(turn) <= money), last)
         before = self.cost(turns[at], keen=True)
@@ -205,10 +205,4 @@ class _Wanted:
 
 def _top(concave: Callable[[int], float], first: int, last: int) -> int:
     """Where a concave function of whole numbers is largest, by bisection."""
-    while first < last:
-        middle = (first + last) // 2
-        if concave(middle) < concave(middle + 1):
-            first = middle + 1
-        else:
-            last = middle
-    return first
+    return bisect_left(range(last), True, lo=first, key=lambda at: concave(at) >= concave(at + 1))

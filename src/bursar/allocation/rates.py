@@ -24,11 +24,11 @@ from bursar.allocation.informativeness import (
     check_whole,
     make_named,
     part_of,
+    probe_of,
     seed_items,
     seed_of,
     taken_apart,
 )
-from bursar.allocation.probing import probe_of
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels, concatenate
 from bursar.errors import AllocationError, ConfigError

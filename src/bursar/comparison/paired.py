@@ -123,14 +123,12 @@ class Savings(TypedDict):
 def saved(curve: Curve, random_curve: Curve) -> Savings:
     """The share of the money that an arm saved against random at equal score, at the end of either curve.
 
-    ``at_arm_end``: what would random need for the score that the arm ends with? ``at_random_end``: what did the arm
-    need for the score that random ends with? Both curves are first made to rise by isotonic regression, so that lucky
-    and unlucky rounds count as noise. A curve's end costs all that was spent on it; a lower score costs the money at
-    which the curve first reaches it.
+    ``at_arm_end`` asks what random would need for the score that the arm ends with, ``at_random_end`` what the arm
+    needed for that of random. Curves are first made to rise by isotonic regression: lucky and unlucky rounds are noise.
+    A curve's end costs all that was spent on it; a lower score costs the money that first reaches it.
 
-    Where random never reaches the arm's end, it needs more than it spent, and "at least" so much was saved; that is 0
-    when both spent the same. The other way of asking then has the exact answer. An arm that already starts above the
-    score needs less than it started with, so again "at least"; the reverse of either is "at most".
+    Where random never reaches the arm's end, "at least" so much was saved; that is 0 when both spent the same. An arm
+    that starts above the score needs less than it started with, so again "at least"; the reverse is "at most".
     """
     (money, score), (random_money, random_score) = points_of(curve), points_of(random_curve)
     if money[0] <= 0 or random_money[0] <= 0:
@@ -169,16 +167,14 @@ def saved_interval(
     """The share of the money saved against random over cells, each with an arm's curve and random's.
 
     A cell is asked at the lower of the two ends, the score that both reach: nothing is cut off there whoever won,
-    except where a curve starts above it. Cells are averaged as ratios of money (a geometric mean), so that needing half
-    and needing double cancel out; ``1 − ratio`` itself would lean to losses.
+    except where a curve starts above it. Cells are averaged as ratios of money, so that half and double cancel out.
 
-    Noise pulls a saving towards 0, and so do straight lines between few points, as they run below curves that flatten:
-    a true third is read as 0.33 where the noise of scores is half of what the last round gained, and as 0.29 where it
-    is three times that. Of many noisy cells the interval can therefore end short of the truth, on the side of 0.
+    Noise pulls a saving towards 0, and so do straight lines between few points: a true third is read as 0.33 where the
+    noise of scores is half of what the last round gained, and as 0.29 where it is three times that. Of many noisy cells
+    the interval can therefore end short of the truth, on the side of 0.
 
-    The interval is a percentile bootstrap over cells, or over the means of ``cluster``s, with its levels widened for
-    few of them (Hesterberg 2015), and nowhere narrower than Student's: three cells cannot be resampled into the doubt
-    that there is about them.
+    It is a percentile bootstrap over cells, or over the means of ``cluster``s, with its levels widened for few of them
+    (Hesterberg 2015), and nowhere narrower than Student's, as three cells cannot be resampled into their doubt.
     """
     pairs = [saved(mine, other) for mine, other in zip(curves, random_curves, strict=True)]
     if not pairs:

@@ -40,6 +40,7 @@ from bursar.tasks import Tagging, Task
 
 REPORT_FILE = "report.html"
 MOST_COLUMNS = 6  # of tiles
+POLICY = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 MOST_CHARACTERS = 420  # of a text that are shown
 MOST_CHIPS = 12
 
@@ -128,6 +129,7 @@ def fill(template: str | Traversable, styles: Sequence[str], charts: Mapping[str
     """Render a self-contained page from a template of this package, by name, or from the file of another."""
     environment = _environment()
     script = bundled("static/elements.js", "static/charts.js", "page.js")
+    digest = hashlib.sha256(script.encode()).digest()
     found = (
         environment.get_template(template)
         if isinstance(template, str)
@@ -138,7 +140,8 @@ def fill(template: str | Traversable, styles: Sequence[str], charts: Mapping[str
         data=Markup(embedded({key: chart.to_json() for key, chart in charts.items()})),
         charts=charts,
         script=Markup(script),
-        policy=_policy(script),
+        # No network and no other script, so that even text that slipped through as markup could not run.
+        policy=f"default-src 'none'; script-src 'sha256-{base64.b64encode(digest).decode()}'; {POLICY}",
         **values,
     )
 
@@ -209,16 +212,8 @@ def _views(result: RunResult, corpus: Corpus) -> list[View]:
     ]
 
 
-# -- files and security policy ---------------------------------------------------------------------------------------
 def _own_file(name: str) -> str:
     return (files("bursar.report") / name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """No network and no other script, so that even text that slipped through as markup could not run."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src 'sha256-{digest}'; {rest}"
 
 
 # -- examples of items -----------------------------------------------------------------------------------------------

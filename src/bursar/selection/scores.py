@@ -130,29 +130,29 @@ class Columns:
 
     def _check(self, names: Sequence[str]) -> None:
         found = "found " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-        if "id" not in names:
-            raise DataError("there is no column 'id'", fix=f"name the column of unique ids 'id'; {found}")
-        if not self.tasks:
-            raise DataError("there is no column of confidences", fix=f"name it confidence:TASK; {found}")
-        if len(self.tasks) > MOST_TASKS:
-            raise DataError(f"there are {len(self.tasks)} tasks", fix=f"select for at most {MOST_TASKS} at a time")
+        both = "reading" in self.tasks and "reading" in self.costs
+        reading = "column 'cost:reading' is the cost of reading an item, but a task is called 'reading' too"
+        for wrong, message, fix in (
+            ("id" not in names, "there is no column 'id'", f"name the column of unique ids 'id'; {found}"),
+            (not self.tasks, "there is no column of confidences", f"name it confidence:TASK; {found}"),
+            (
+                len(self.tasks) > MOST_TASKS,
+                f"there are {len(self.tasks)} tasks",
+                f"select for at most {MOST_TASKS} at a time",
+            ),
+            (both, reading, "give the task another name"),
+        ):
+            if wrong:
+                raise DataError(message, fix=fix)
         for task in self.tasks:
             if not task or BETWEEN_TASKS in task:
-                raise DataError(
-                    f"column 'confidence:{task}' has no valid task name", fix=f"use a name without {BETWEEN_TASKS!r}"
-                )
-        if "reading" in self.tasks and "reading" in self.costs:
-            raise DataError(
-                "column 'cost:reading' is the cost of reading an item, but a task is called 'reading' too",
-                fix="give the task another name",
-            )
+                fix = f"use a name without {BETWEEN_TASKS!r}"
+                raise DataError(f"column 'confidence:{task}' has no valid task name", fix=fix)
         about = [(task, name) for task, name in self.costs.items() if task != "reading"]
         for task, name in about + [(task, name) for (_, task), name in self.hours.items()]:
             if task not in self.tasks:
-                raise DataError(
-                    f"column {name!r}: there is no column 'confidence:{task}'",
-                    fix=f"the tasks are {', '.join(self.tasks)}",
-                )
+                fix = f"the tasks are {', '.join(self.tasks)}"
+                raise DataError(f"column {name!r}: there is no column 'confidence:{task}'", fix=fix)
 
 
 # -- scores ----------------------------------------------------------------------------------------------------------
