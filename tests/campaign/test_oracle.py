@@ -72,12 +72,12 @@ def test_an_arms_order_is_what_it_bought_after_the_start_in_equal_batches(run):
     question = question_of(run)
     problem = question.problem
     shapes = {order.batches.shape for order in question.orders.values()}
-    assert shapes == {(2, min(question.arms.bought.values()) // 2)}
+    assert shapes == {(2, min(question.about["bought"].values()) // 2)}
     for arm, order in question.orders.items():
         campaign = run.campaign(arm)
         bought = [item for number in (1, 2) for item in campaign.ledger.bought(round=number)]
         campaign.close()
-        assert question.arms.bought[arm] == len(bought)
+        assert question.about["bought"][arm] == len(bought)
         for batch, row in enumerate(order.batches):
             first = batch * problem.size
             named = {run.parts.corpus.ids[at] for at in problem.pool[row].tolist()}
@@ -98,7 +98,7 @@ def test_arms_with_starts_of_their_own_are_judged_from_the_start_of_the_runs_str
 def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
     run = run_of(tmp_path / "run", corpus={"items": 300, "pool_items": None, "dev_items": None, "test_items": None})
     question = question_of(run)
-    assert question.held_out.validation_from == "half of the test items"
+    assert question.about["validation_from"] == "half of the test items"
     both = np.concatenate([question.problem.validation, question.problem.test])
     assert np.sort(both).tolist() == run.parts.test.tolist()
     assert abs(len(question.problem.validation) - len(question.problem.test)) <= 1
@@ -107,7 +107,7 @@ def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
 
 def test_without_development_items_some_test_items_are_set_aside(tmp_path):
     question = question_of(run_of(tmp_path / "run", corpus={**SMALL["corpus"], "dev": None, "dev_items": None}))
-    assert question.held_out.aside_from == "test items"
+    assert question.about["aside_from"] == "test items"
     assert len(question.problem.aside) == 40 // run_comparison.ASIDE_SHARE
     assert len(question.problem.test) == 40 - len(question.problem.aside)
 
@@ -119,7 +119,7 @@ def test_development_items_that_the_campaign_bought_are_set_aside_and_not_traine
     bought = {purpose: campaign.ledger.bought(round=0, purposes=[purpose]) for purpose in ("seed", "dev")}
     campaign.close()
     problem, positions = question.problem, run.parts.corpus.positions
-    assert question.held_out.aside_from == "development items"
+    assert question.about["aside_from"] == "development items"
     assert sorted(problem.aside) == sorted(positions(bought["dev"]))
     assert sorted(problem.warm) == sorted(positions(bought["seed"]))
     assert not np.intersect1d(problem.pool, problem.aside).size
@@ -202,7 +202,7 @@ def test_an_arm_that_buys_labels_of_single_tasks_is_left_out_with_the_reason(tmp
     run = run_of(tmp_path / "run", compare=["UDJS"])
     question = question_of(run)
     assert list(question.orders) == ["MT-AVG"]
-    assert "labels of single tasks" in question.arms.left_out["UDJS"]
+    assert "labels of single tasks" in question.about["arms_left_out"]["UDJS"]
     alone = run_of(tmp_path / "alone", strategy={"name": "UDJS"})
     with pytest.raises(ConfigError, match="no strategy of the run has an order"):
         question_of(alone)

@@ -50,69 +50,31 @@ ComparisonCallback = Callable[[SearchState, SearchPlan], None]
 
 
 @dataclass(frozen=True, eq=False)
-class BoughtOrders:
-    """The orders of a run's strategies, all of the same shape."""
-
-    orders: Mapping[str, Order]  # arm to what it bought after its start
-    left_out: Mapping[str, str]  # arm to the reason
-    bought: Mapping[str, int]  # number of items of each arm after its start, before orders are cut to one shape
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutParts:
-    """The items that are not chosen from, and where they come from."""
-
-    items: Mapping[str, IntArray]  # aside, validation and test
-    validation_from: str  # "unused items" or "half of the test items"
-    aside_from: str  # "development items" or "test items"
-
-
-@dataclass(frozen=True, eq=False)
 class RunQuestion:
     """What is asked about a run: how good its orders are for a judge."""
 
     problem: LabellingProblem
-    arms: BoughtOrders
-    held_out: HeldOutParts
-    judge: str = PROBE
-    tasks_left_out: Mapping[str, str] = field(default_factory=dict)  # task to the reason
-    state: Mapping[str, str] = field(default_factory=dict)  # fingerprints of the corpus and of each arm's ledger
-
-    @property
-    def orders(self) -> Mapping[str, Order]:
-        return self.arms.orders
+    orders: Mapping[str, Order]  # arm to what it bought after its start, all of one shape
+    about: Mapping[str, Any]  # for readers
+    state: Mapping[str, str]  # fingerprints of the corpus and of each arm's ledger
 
     @property
     def fingerprint(self) -> str:
         """A digest of everything that the answer depends on, except for the search."""
-        problem = self.problem
-        about = {
+        asked = {
             "kind": KIND,
-            "judge": [self.judge, METRIC],
+            "judge": [self.about["judge"], METRIC],
             "state": dict(self.state),
-            "tasks": list(problem.tasks),
-            "parts": {part: getattr(problem, part).tolist() for part in PARTS},
+            "tasks": list(self.problem.tasks),
+            "parts": {part: getattr(self.problem, part).tolist() for part in PARTS},
             "orders": {arm: order.batches.tolist() for arm, order in self.orders.items()},
         }
-        return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=12).hexdigest()
-
-    def about(self) -> dict[str, Any]:
-        return {
-            "judge": self.judge,
-            "metric": METRIC,
-            "tasks": list(self.problem.tasks),
-            "items": self.problem.counts,
-            "validation_from": self.held_out.validation_from,
-            "aside_from": self.held_out.aside_from,
-            "tasks_left_out": dict(self.tasks_left_out),
-            "arms_left_out": dict(self.arms.left_out),
-            "bought": dict(self.arms.bought),
-        }
+        return hashlib.blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
 def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> RunQuestion:
     """The question about a finished, simulated run; raises an error if the run cannot be compared."""
-    tasks, left_out = judged_tasks(run, judge)
+    tasks, tasks_left_out = judged_tasks(run, judge)
     if not len(run.parts.test):
         raise ConfigError(f"{run.folder}: the campaign has no test items to judge orders on", fix="set corpus.test")
     check_begun(run, finish_by)
@@ -125,7 +87,7 @@ def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> R
         bought_dev = corpus.positions(first.bought(round=0, purposes=["dev"]))
         start = np.setdiff1d(begun, bought_dev)
         pool = in_order(corpus, np.setdiff1d(fully_labelled(corpus, run.parts.pool), begun))
-        arms = _orders(run, ledgers, tasks, pool)
+        orders, left_out, bought = _orders(run, ledgers, tasks, pool)
         state = {"corpus": run.parts.fingerprint} | {arm: ledger.fingerprint() for arm, ledger in ledgers.items()}
     finally:
         for ledger in ledgers.values():
@@ -133,13 +95,15 @@ def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> R
     tagged = any(isinstance(run.parts.corpus.schema[name], Tagging) for name in tasks)
     most = MOST_SENTENCES if tagged else MOST_VALIDATION
     try:
-        held_out = held_out_parts(run.parts, bought_dev, run.config.seed, most)
+        held_out, sources = held_out_parts(run.parts, bought_dev, run.config.seed, most)
     except ConfigError as wrong:
         raise ConfigError(f"{run.folder}: {wrong.message}", fix=wrong.fix) from None
-    batches, size = next(iter(arms.orders.values())).batches.shape
+    batches, size = next(iter(orders.values())).batches.shape
     labelled, warm = corpus.with_tasks(tasks), in_order(corpus, start)
-    problem = LabellingProblem(labelled, pool, warm, **held_out.items, batches=batches, size=size, metric=METRIC)
-    return RunQuestion(problem, arms, held_out, judge, left_out, state)
+    problem = LabellingProblem(labelled, pool, warm, **held_out, batches=batches, size=size, metric=METRIC)
+    about = {"judge": judge, "metric": METRIC, "tasks": list(problem.tasks), "items": problem.counts, **sources}
+    about |= {"tasks_left_out": tasks_left_out, "arms_left_out": left_out, "bought": bought}
+    return RunQuestion(problem, orders, about, state)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -186,9 +150,12 @@ def _unfinished(run: Run, why: str, finish_by: str | None) -> ConfigError:
 
 
 # -- parts and orders --------------------------------------------------------------------------------------------------
-def _orders(run: Run, ledgers: Mapping[str, Ledger], tasks: list[str], pool: IntArray) -> BoughtOrders:
-    """The orders of all arms that have one, of the same shape, so that they are compared at equal numbers of items.
+def _orders(
+    run: Run, ledgers: Mapping[str, Ledger], tasks: list[str], pool: IntArray
+) -> tuple[dict[str, Order], dict[str, str], dict[str, int]]:
+    """The orders by arm, why arms are left out, and how many items each bought after its start.
 
+    All orders have the same shape, so that they are compared at equal numbers of items.
     All are judged from the start of the run's own strategy: of an arm with another start, only items outside it count.
     """
     place: IntArray = np.zeros(len(run.parts.corpus), dtype=np.int64)
@@ -214,7 +181,7 @@ def _orders(run: Run, ledgers: Mapping[str, Ledger], tasks: list[str], pool: Int
         )
     size = min(len(items) for items in bought.values()) // rounds
     orders = {arm: Order.of(items[: rounds * size].reshape(rounds, size)) for arm, items in bought.items()}
-    return BoughtOrders(orders, left_out, {arm: len(items) for arm, items in bought.items()})
+    return orders, left_out, {arm: len(items) for arm, items in bought.items()}
 
 
 def _after_start(ledger: Ledger, tasks: set[str]) -> tuple[list[str], int]:
@@ -225,8 +192,10 @@ def _after_start(ledger: Ledger, tasks: set[str]) -> tuple[list[str], int]:
     return [item for item in ledger.bought() if item not in start], len(partly)
 
 
-def held_out_parts(parts: DataSplits, bought_dev: IntArray, seed: int, most: int) -> HeldOutParts:
-    """The items set aside, for validation (at most ``most``) and for the test, given the dev items that were bought."""
+def held_out_parts(
+    parts: DataSplits, bought_dev: IntArray, seed: int, most: int
+) -> tuple[dict[str, IntArray], dict[str, str]]:
+    """The items set aside, for validation (at most ``most``) and for the test, and where the first two come from."""
     corpus, numbers = parts.corpus, rng(seed, "held-out parts")
     used = np.concatenate([parts.pool, parts.dev, parts.test])
     unused = fully_labelled(corpus, np.setdiff1d(np.arange(len(corpus)), used))
@@ -245,7 +214,8 @@ def held_out_parts(parts: DataSplits, bought_dev: IntArray, seed: int, most: int
             fix="use a campaign with more test items",
         )
     held = {"aside": aside, "validation": validation, "test": test}
-    return HeldOutParts({part: in_order(corpus, items) for part, items in held.items()}, validation_from, aside_from)
+    sources = {"validation_from": validation_from, "aside_from": aside_from}
+    return {part: in_order(corpus, items) for part, items in held.items()}, sources
 
 
 # -- the answer ------------------------------------------------------------------------------------------------------
@@ -290,7 +260,7 @@ def ask_oracle(
             made = _judge(question, seed, engine, progress)
             options = SearchOptions(_resumed(saved, made), saver)
             found = compare_orders(made, question.orders, plan, seed=seed, options=options)
-        answer = {"kind": KIND, "asked": asked, **question.about(), **found.as_json()}
+        answer = {"kind": KIND, "asked": asked, **question.about, **found.as_json()}
         answers.put(asked, answer)
         states.drop(asked)
     return answer
@@ -333,16 +303,17 @@ def _complete(answer: Mapping[str, Any], question: RunQuestion) -> bool:
         OrderComparison.from_json(answer).as_json()
     except DAMAGED:
         return False
-    return answer.keys() >= question.about().keys()
+    return answer.keys() >= question.about.keys()
 
 
 def _judge(question: RunQuestion, seed: int, engine: Engine, progress: Progress) -> Judge:
     """Make the judge. The probe stays in this process: distributing its short steps takes as long as they do."""
-    if question.judge == PROBE:
+    judge = question.about["judge"]
+    if judge == PROBE:
         return make_judge(PROBE, question.problem, progress=progress)
     from bursar.oracle.parallel_judge import PackedJudge, ParallelJudge
 
-    return ParallelJudge(PackedJudge.of(question.judge, question.problem, seed), engine)
+    return ParallelJudge(PackedJudge.of(judge, question.problem, seed), engine)
 
 
 @dataclass
