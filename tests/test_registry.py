@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar import registry
-from bursar.errors import ConfigError
-from bursar.registry import Registry
+from bursar.errors import ConfigError, is_storage_fault
+from bursar.registry import Registry, suggestion
 from bursar.tasks import KINDS, Tagging
 
 
@@ -96,3 +97,13 @@ def test_what_is_added_lazily_is_imported_when_it_is_asked_for():
     assert made["tagging"] is made["tagging"] is Tagging
     with pytest.raises(ModuleNotFoundError):
         made["nowhere"]
+
+
+def test_only_a_name_that_is_near_is_suggested():
+    assert suggestion("Learnr", ["learner", "budget"]) == "did you mean 'learner'? "
+    assert suggestion("x", ["learner"]) == ""
+
+
+def test_a_full_disk_is_a_fault_of_the_storage_and_a_missing_file_is_not():
+    assert is_storage_fault(OSError(errno.ENOSPC, "No space left on device"))
+    assert not is_storage_fault(FileNotFoundError())

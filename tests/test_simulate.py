@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import bursar
-from bursar.comparison.cells import Material, Parcel, split
 from bursar.comparison.paired import paired_test
+from bursar.comparison.runner import Material, Parcel, split
 from bursar.comparison.simulation import Cell, Round, Simulation
 from bursar.errors import BursarError, ConfigError
 
@@ -207,7 +207,7 @@ def test_a_killed_simulation_goes_on_and_finished_campaigns_are_kept(tmp_path, c
     def fail(*arguments, **options):
         raise AssertionError("a finished campaign was run again")
 
-    monkeypatch.setattr("bursar.comparison.cells.Campaign", fail)
+    monkeypatch.setattr("bursar.comparison.runner.Campaign", fail)
     again = bursar.simulate(corpus, ["MT-AVG", "RANDOM"], [0, 1, 2], **arguments)
     assert again.to_frame().equals(result.to_frame())
 

@@ -19,9 +19,9 @@ from bursar.compute import Processes
 from bursar.corpus.formats import read
 from bursar.oracle import Judge, LabellingProblem, Order, ProbeJudge, SearchPlan, SearchState, search
 from bursar.oracle.network import NetworkJudge, NetworkOptions
-from bursar.oracle.orders import propose
 from bursar.oracle.parallel_judge import ParallelJudge
 from bursar.oracle.probe import rows_of, score_of
+from bursar.oracle.problem import propose
 from bursar.oracle.search import SearchOptions
 from bursar.ragged import IntArray
 from experiments.bench.harness import CannotMeasureError, Case, Measured, Sides, bench_case, seconds

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from bursar.ragged import BoolArray, FloatArray
 from bursar.selection.candidates import Candidates
-from bursar.selection.spend.highs import best_solution, load_solver
+from bursar.selection.spend.program import best_solution, load_solver
 from bursar.tasks import Prices
 from experiments.bench.harness import CannotMeasureError
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import Context, Informativeness, ReductionRate, Split, least_regret, together
-from bursar.allocation.baselines import compare
+from bursar.allocation.advice import compare
+from bursar.allocation.adviser import can_probe, learner_of, tools_of
 from bursar.allocation.informativeness import make_informer
-from bursar.allocation.label_value import can_probe, learner_of, tools_of
 from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.split import exact
 from bursar.campaign.config import CampaignConfig, parse_config

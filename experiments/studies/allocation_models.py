@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from bursar.allocation import Informativeness, ReductionRate, Split, SplitEstimates, SplitProblem
-from bursar.allocation.curves import only
+from bursar.allocation.rates import only
 from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus, read
 from bursar.corpus.corpus import concatenate

@@ -13,8 +13,7 @@ from torch import Tensor
 from bursar.learners.features import one_thread
 from bursar.learners.lockstep import Network, Trained
 from bursar.learners.probe import fitted_factor
-from bursar.oracle.judge import Judge, key_of
-from bursar.oracle.judge_registry import PROBE, known_judge
+from bursar.oracle.judge import PROBE, Judge, key_of, known_judge
 from bursar.oracle.network import NetworkJudge, NetworkOptions
 from bursar.oracle.probe import ProbeJudge, RidgeTask
 from bursar.oracle.problem import LabellingProblem

@@ -23,12 +23,11 @@ from bursar.compute import ProgressCallback, ResultStore, address
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.oracle import Judge, LabellingProblem, Order, ScoreCache, SearchPlan, SearchState, quality, search
-from bursar.oracle.chain import is_current
 from bursar.oracle.comparison import plan_of, random_orders
 from bursar.oracle.probe import vectors_of
-from bursar.oracle.search import SearchOptions
+from bursar.oracle.search import SearchOptions, is_current
 from bursar.ragged import IntArray
-from bursar.selection.match import BINS, by_cluster
+from bursar.selection.modifiers import BINS, by_cluster
 from experiments.studies.arms import Place, corpus_of
 from experiments.studies.judge_models import ModelJudge, model_judge
 from experiments.studies.optimal_annealing import Limits, annealed

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
-from bursar.oracle.chain import SearchPlan, SearchState
 from bursar.oracle.judge import Judge, ScoreCache
-from bursar.oracle.search import SearchOptions, search
+from bursar.oracle.search import SearchOptions, SearchPlan, SearchState, search
 from experiments.studies.optimal_reference import FoundOrder
 
 BETWEEN = 50  # steps between two checks of the limits

@@ -30,9 +30,8 @@ from bursar.errors import ConfigError
 from bursar.learners.features import pixels
 from bursar.learners.frozen import frozen_encoder
 from bursar.learners.learner import Embeddings, Progress, no_progress
-from bursar.oracle.orders import Order
 from bursar.oracle.probe import vectors_of
-from bursar.oracle.problem import LabellingProblem
+from bursar.oracle.problem import LabellingProblem, Order
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.selection import Candidates, ItemFeatures, PoolFeatures, Strategy, make_strategy

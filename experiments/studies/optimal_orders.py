@@ -13,8 +13,7 @@ from scipy.special import stdtr
 from bursar.errors import ConfigError
 from bursar.learners.features import classes_of, one_thread
 from bursar.oracle.judge import Judge
-from bursar.oracle.orders import Order, quality
-from bursar.oracle.problem import LabellingProblem
+from bursar.oracle.problem import LabellingProblem, Order, quality
 from bursar.ragged import FloatArray, IntArray, offsets_of
 from bursar.tasks import Tagging
 

@@ -16,7 +16,7 @@ import numpy as np
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.oracle.judge import Judge, ScoreCache
-from bursar.oracle.orders import Order, quality
+from bursar.oracle.problem import Order, quality
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from experiments.studies.optimal_heuristics import StrategyBuyer, passes_for, strategy_for

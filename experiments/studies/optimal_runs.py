@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.orders import Order, quality
+from bursar.oracle.problem import Order, quality
 from bursar.ragged import FloatArray
 from experiments.studies.findings import Cell
 from experiments.studies.optimal_orders import SeedMismatch, Transfer, quality_with_warm_start

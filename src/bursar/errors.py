@@ -75,11 +75,7 @@ class StorageError(LedgerError):
 
 
 def is_storage_fault(wrong: BaseException) -> bool:
-    """Whether an error is a fault of the disk or database rather than of the request.
-
-    >>> is_storage_fault(OSError(errno.ENOSPC, "No space left on device")), is_storage_fault(FileNotFoundError())
-    (True, False)
-    """
+    """Whether an error is a fault of the disk or database rather than of the request."""
     return isinstance(wrong, StorageError) or (isinstance(wrong, OSError) and wrong.errno in FAULTS)
 
 

@@ -20,11 +20,7 @@ BoolArray = NDArray[np.bool_]
 
 
 def offsets_of(lengths: Any) -> IntArray:
-    """The boundaries of rows of these lengths.
-
-    >>> offsets_of([2, 0, 3]).tolist()
-    [0, 2, 2, 5]
-    """
+    """The boundaries of rows of these lengths."""
     lengths = np.asarray(lengths)
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -32,11 +28,7 @@ def offsets_of(lengths: Any) -> IntArray:
 
 
 def flat_positions(offsets: IntArray, rows: IntArray) -> IntArray:
-    """The positions of the values of these rows, row after row. Negative rows count from the end.
-
-    >>> flat_positions(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
-    [2, 3, 4, 0, 1]
-    """
+    """The positions of the values of these rows, row after row. Negative rows count from the end."""
     starts = offsets[:-1][rows]
     lengths = offsets[1:][rows] - starts
     total = offsets_of(lengths)
@@ -45,14 +37,7 @@ def flat_positions(offsets: IntArray, rows: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Rows of ``values``; row ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
-
-    >>> r = Ragged.of([[1, 2], [], [3]])
-    >>> len(r), r[0].tolist(), r.lengths.tolist()
-    (3, [1, 2], [2, 0, 1])
-    >>> r.take(np.array([2, 0])).values.tolist()
-    [3, 1, 2]
-    """
+    """Rows of ``values``; row ``i`` is ``values[offsets[i]:offsets[i + 1]]``."""
 
     values: NDArray[Any]  # (entries,) or (entries, width)
     offsets: IntArray  # (rows + 1,)
@@ -101,12 +86,7 @@ class Ragged:
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """Many strings as one block of UTF-8.
-
-    >>> s = Strings.of(["set", "", "réveil"])
-    >>> s[2], s[-1], len(s), s.take(np.array([2, 0])).tolist()
-    ('réveil', 'réveil', 3, ['réveil', 'set'])
-    """
+    """Many strings as one block of UTF-8."""
 
     data: NDArray[np.uint8]
     offsets: IntArray

@@ -2,15 +2,6 @@
 
 Other packages add to them by entry point, and single files as plugins: ``load_plugin`` imports one here and in every
 process that is started afterwards.
-
->>> colours: Registry[str] = Registry("colour", "bursar.colours")
->>> _ = colours.add("sea", "#1b9e77")
->>> colours["sea"]
-'#1b9e77'
->>> colours["see"]
-Traceback (most recent call last):
-    ...
-bursar.errors.ConfigError: there is no colour 'see'. Fix: did you mean 'sea'? Known: sea
 """
 
 from __future__ import annotations
@@ -33,21 +24,14 @@ PLUGINS = "BURSAR_PLUGINS"  # environment variable: files to import, separated a
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """A question with the nearest known name, before a list of all; empty if none is near.
-
-    >>> suggestion("Learnr", ["learner", "budget"]), suggestion("x", ["learner"])
-    ("did you mean 'learner'? ", '')
-    """
+    """A question with the nearest known name, before a list of all; empty if none is near."""
     folded = {each.casefold(): each for each in known}
     near = get_close_matches(name.casefold(), folded, n=1)
     return f"did you mean {folded[near[0]]!r}? " if near else ""
 
 
 def load_plugin(path: str | Path) -> None:
-    """Import a Python file that registers strategies, learners and the like, here and in worker processes.
-
-    Processes that are started later inherit the list of files in the environment variable ``BURSAR_PLUGINS``.
-    """
+    """Import a Python file that registers things, here and, by ``BURSAR_PLUGINS``, in processes that start later."""
     place = Path(path).resolve()
     _import_plugin(place)
     listed = [each for each in os.environ.get(PLUGINS, "").split(os.pathsep) if each]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bursar.allocation import exact, greedy
-from bursar.allocation.advice import advise
-from bursar.allocation.baselines import Context
+from bursar.allocation.advice import Context, advise
 from bursar.allocation.estimates import SMALLEST
 from bursar.errors import AllocationError
 from tests.allocation.problems import made

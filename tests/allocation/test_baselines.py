@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.allocation import exact, greedy
-from bursar.allocation.baselines import BASELINES, Context, compare, missing, only
+from bursar.allocation.advice import BASELINES, Context, compare, missing, only
 from bursar.errors import AllocationError, ConfigError
 from tests.allocation.problems import NAMES, made, random_problem, worth
 

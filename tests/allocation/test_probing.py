@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation.informativeness import make_informer
-from bursar.allocation.probing import Probing, carried
+from bursar.allocation.informativeness import Probing, carried, make_informer
 from bursar.corpus import CorpusBuilder
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner

@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation.curves import LabelCurve, LabelGrowth, PseudoLabels, guessed, only, scored
 from bursar.allocation.estimates import LEVEL, fit_rate, returns, tells_nothing
-from bursar.allocation.rates import LearningCurve, RatingSettings, geometric_sizes, make_rater
+from bursar.allocation.rates import (
+    LabelCurve,
+    LabelGrowth,
+    LearningCurve,
+    PseudoLabels,
+    RatingSettings,
+    geometric_sizes,
+    guessed,
+    make_rater,
+    only,
+    scored,
+)
 from bursar.errors import AllocationError, BursarError, ConfigError, DataError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.allocation.curves import only
-from bursar.allocation.seeds import dealt, seed_items, taken_apart
+from bursar.allocation.informativeness import dealt, seed_items, taken_apart
+from bursar.allocation.rates import only
 from bursar.errors import AllocationError
 from bursar.simulation import assistant_corpus
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bursar.allocation import BASELINES, Context, Informativeness, ReductionRate, SplitEstimates, advise, together
-from bursar.allocation.curves import PseudoLabels, only
-from bursar.allocation.probing import Probing
+from bursar.allocation.informativeness import Probing
+from bursar.allocation.rates import PseudoLabels, only
 from bursar.allocation.split_inputs import SplitInputs, inputs_of, inputs_of_run, measure
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config

@@ -13,10 +13,9 @@ from bursar.campaign.config import parse_config
 from bursar.campaign.splits import DataSplits
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
-from bursar.oracle import run_comparison, run_question
+from bursar.oracle import run_comparison
 from bursar.oracle.comparison import plan_of
-from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, OracleRequest, ask_oracle, current_answer
-from bursar.oracle.run_question import question_of
+from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, OracleRequest, ask_oracle, current_answer, question_of
 from bursar.report import write_report
 from tests.campaign.small import config_of
 from tests.decisions import Note
@@ -65,7 +64,7 @@ def test_every_part_is_the_campaigns_and_no_item_plays_two(run):
     assert sorted([*problem.pool, *problem.warm]) == run.parts.pool.tolist()
     assert problem.aside.tolist() == run.parts.dev.tolist()
     assert problem.test.tolist() == run.parts.test.tolist()
-    assert run_question.FEWEST_VALIDATION <= len(problem.validation) <= run_question.MOST_SENTENCES
+    assert run_comparison.FEWEST_VALIDATION <= len(problem.validation) <= run_comparison.MOST_SENTENCES
     assert len(np.unique(np.concatenate(parts_of(problem)))) == sum(map(len, parts_of(problem)))
 
 
@@ -73,12 +72,12 @@ def test_an_arms_order_is_what_it_bought_after_the_start_in_equal_batches(run):
     question = question_of(run)
     problem = question.problem
     shapes = {order.batches.shape for order in question.orders.values()}
-    assert shapes == {(2, min(question.arms.bought.values()) // 2)}
+    assert shapes == {(2, min(question.about["bought"].values()) // 2)}
     for arm, order in question.orders.items():
         campaign = run.campaign(arm)
         bought = [item for number in (1, 2) for item in campaign.ledger.bought(round=number)]
         campaign.close()
-        assert question.arms.bought[arm] == len(bought)
+        assert question.about["bought"][arm] == len(bought)
         for batch, row in enumerate(order.batches):
             first = batch * problem.size
             named = {run.parts.corpus.ids[at] for at in problem.pool[row].tolist()}
@@ -99,7 +98,7 @@ def test_arms_with_starts_of_their_own_are_judged_from_the_start_of_the_runs_str
 def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
     run = run_of(tmp_path / "run", corpus={"items": 300, "pool_items": None, "dev_items": None, "test_items": None})
     question = question_of(run)
-    assert question.held_out.validation_from == "half of the test items"
+    assert question.about["validation_from"] == "half of the test items"
     both = np.concatenate([question.problem.validation, question.problem.test])
     assert np.sort(both).tolist() == run.parts.test.tolist()
     assert abs(len(question.problem.validation) - len(question.problem.test)) <= 1
@@ -108,8 +107,8 @@ def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
 
 def test_without_development_items_some_test_items_are_set_aside(tmp_path):
     question = question_of(run_of(tmp_path / "run", corpus={**SMALL["corpus"], "dev": None, "dev_items": None}))
-    assert question.held_out.aside_from == "test items"
-    assert len(question.problem.aside) == 40 // run_question.ASIDE_SHARE
+    assert question.about["aside_from"] == "test items"
+    assert len(question.problem.aside) == 40 // run_comparison.ASIDE_SHARE
     assert len(question.problem.test) == 40 - len(question.problem.aside)
 
 
@@ -120,7 +119,7 @@ def test_development_items_that_the_campaign_bought_are_set_aside_and_not_traine
     bought = {purpose: campaign.ledger.bought(round=0, purposes=[purpose]) for purpose in ("seed", "dev")}
     campaign.close()
     problem, positions = question.problem, run.parts.corpus.positions
-    assert question.held_out.aside_from == "development items"
+    assert question.about["aside_from"] == "development items"
     assert sorted(problem.aside) == sorted(positions(bought["dev"]))
     assert sorted(problem.warm) == sorted(positions(bought["seed"]))
     assert not np.intersect1d(problem.pool, problem.aside).size
@@ -203,7 +202,7 @@ def test_an_arm_that_buys_labels_of_single_tasks_is_left_out_with_the_reason(tmp
     run = run_of(tmp_path / "run", compare=["UDJS"])
     question = question_of(run)
     assert list(question.orders) == ["MT-AVG"]
-    assert "labels of single tasks" in question.arms.left_out["UDJS"]
+    assert "labels of single tasks" in question.about["arms_left_out"]["UDJS"]
     alone = run_of(tmp_path / "alone", strategy={"name": "UDJS"})
     with pytest.raises(ConfigError, match="no strategy of the run has an order"):
         question_of(alone)
@@ -260,7 +259,7 @@ def test_a_single_test_item_is_too_few(tmp_path):
         builder.add(f"u{number}", text=f"word {number % 7}", split=split, labels={"intent": "ab"[number % 2]})
     parts = DataSplits(builder.build(), np.arange(30), np.zeros(0, dtype=np.int64), np.array([30]))
     with pytest.raises(ConfigError, match="1 test items are too few"):
-        run_question.held_out_parts(parts, np.zeros(0, dtype=np.int64), 0, 4_000)
+        run_comparison.held_out_parts(parts, np.zeros(0, dtype=np.int64), 0, 4_000)
 
 
 # -- judges ------------------------------------------------------------------------------------------------------------

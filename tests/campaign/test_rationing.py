@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, exact
-from bursar.allocation.adviser import AllocationAdviser
-from bursar.allocation.budget_split import BudgetSplit, capped, paid
-from bursar.allocation.label_value import FEWEST, estimates_of, importance_of
+from bursar.allocation.adviser import FEWEST, AllocationAdviser, BudgetSplit, capped, estimates_of, importance_of, paid
 from bursar.annotation.round_worker import preview_round
 from bursar.campaign import GoldAnnotator
 from bursar.campaign.campaign import Campaign

@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bursar.allocation.curves import only
-from bursar.allocation.informativeness import INFORMERS, Informer, make_informer
-from bursar.allocation.seeds import HELD_OUT
+from bursar.allocation.informativeness import HELD_OUT, INFORMERS, Informer, make_informer
+from bursar.allocation.rates import only
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder

@@ -8,10 +8,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bursar.allocation.curves import only
 from bursar.allocation.estimates import ReductionRate
-from bursar.allocation.rates import DEFAULTS, RATERS, Rater, RatingSettings, make_rater, tasks_of
-from bursar.allocation.seeds import seed_items
+from bursar.allocation.informativeness import seed_items
+from bursar.allocation.rates import DEFAULTS, RATERS, Rater, RatingSettings, make_rater, only, tasks_of
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder

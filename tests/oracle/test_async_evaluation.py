@@ -14,10 +14,9 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import ComputeError
 from bursar.learners.lockstep import Settings
 from bursar.oracle import LabellingProblem, SearchPlan, search
-from bursar.oracle.async_evaluation import TRIES
 from bursar.oracle.judge import key_of
 from bursar.oracle.network import NetworkJudge, NetworkOptions
-from bursar.oracle.parallel_judge import ParallelJudge
+from bursar.oracle.parallel_judge import TRIES, ParallelJudge
 from bursar.oracle.search import SearchOptions
 from bursar.simulation import assistant_corpus
 from tests.oracle.small import SIZES, texts

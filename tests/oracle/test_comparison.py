@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle.chain import SearchPlan, SearchState
 from bursar.oracle.comparison import RANDOM_ORDERS, OrderComparison, compare_orders, plan_of, random_orders
 from bursar.oracle.judge import Judge
-from bursar.oracle.orders import Order, quality
-from bursar.oracle.search import SearchOptions
+from bursar.oracle.problem import Order, quality
+from bursar.oracle.search import SearchOptions, SearchPlan, SearchState
 
 PLAN = plan_of(150)
 

@@ -7,7 +7,7 @@ import pytest
 
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
-from bursar.oracle.judge_registry import JUDGES, check_fit, judges_for, make_judge
+from bursar.oracle.judge import JUDGES, check_fit, judges_for, make_judge
 from bursar.oracle.network import LARGEST, NetworkJudge
 from bursar.simulation import assistant_corpus
 from tests.oracle import small

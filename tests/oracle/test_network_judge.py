@@ -13,7 +13,7 @@ from bursar.learners import lockstep
 from bursar.learners.lockstep import Settings
 from bursar.learners.lockstep.texts import word_vectors
 from bursar.oracle import LabellingProblem, SearchPlan, search
-from bursar.oracle.judge_registry import JUDGES, make_judge
+from bursar.oracle.judge import JUDGES, make_judge
 from bursar.oracle.network import NetworkJudge, NetworkOptions
 from bursar.simulation import assistant_corpus
 from tests.oracle import small

@@ -12,7 +12,8 @@ import pytest
 
 from bursar.compute import THIS_PROCESS, Processes, make_engine
 from bursar.oracle import LabellingProblem, ProbeJudge, ScoreCache, SearchPlan, search
-from bursar.oracle.network import NetworkJudge
+from bursar.oracle.judge import BatchStream
+from bursar.oracle.network import NetworkJudge, NetworkStream
 from bursar.oracle.parallel_judge import PackedJudge, ParallelJudge, made
 from bursar.oracle.search import SearchOptions
 from bursar.simulation import assistant_corpus
@@ -117,5 +118,5 @@ def test_where_workers_are_not_of_this_machine_questions_are_asked_in_rounds(pac
     class Far:
         workers = 2
 
-    assert ParallelJudge(packed, Far()).stream() is None
-    assert ParallelJudge(packed, THIS_PROCESS).stream() is not None
+    assert isinstance(ParallelJudge(packed, Far()).stream(), BatchStream)
+    assert isinstance(ParallelJudge(packed, THIS_PROCESS).stream(), NetworkStream)

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import ConfigError
-from bursar.oracle.chain import SearchPlan, SearchState
 from bursar.oracle.judge import Judge, ScoreCache
-from bursar.oracle.orders import Order, OrderMove, propose, quality
-from bursar.oracle.search import SearchOptions, search
+from bursar.oracle.problem import Order, OrderMove, propose, quality
+from bursar.oracle.search import SearchOptions, SearchPlan, SearchState, search
 from tests.oracle.small import every_order
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bursar.campaign.decisions import ConfidenceExample
 from bursar.corpus import CorpusBuilder
-from bursar.report.items import shown_item
+from bursar.report.page import shown_item
 from tests.report.results import make_corpus
 
 

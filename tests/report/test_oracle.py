@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.oracle.chain import SearchPlan
 from bursar.oracle.comparison import OrderComparison, OrderScores
-from bursar.oracle.judge_registry import JUDGES
-from bursar.oracle.orders import Order
+from bursar.oracle.judge import JUDGES
+from bursar.oracle.problem import Order
+from bursar.oracle.search import SearchPlan
 from bursar.report.oracle import (
     oracle_cautions,
     oracle_chart,

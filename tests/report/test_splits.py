@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bursar.campaign.decisions import SelectedItem
 from bursar.report.page import render
-from bursar.report.splits import paid_by_task, split_table, split_words
+from bursar.report.tables import paid_by_task, split_table, split_words
 from tests.report.results import make_corpus, make_result
 
 KNOWN = {

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import InfeasibleError
-from bursar.selection import Candidates, GroupCap, Limit, Limits, make_strategy, submodular
+from bursar.selection import Candidates, GroupCap, Limit, Limits, make_strategy
 from bursar.selection import cover as module
+from bursar.selection.candidates import Units
 from bursar.selection.cover import Coverage, candidates_of, cover_items, cover_labels, systematic_sample
-from bursar.selection.pool_features import Units
-from bursar.selection.submodular import TIE
+from bursar.selection.spend import greedy as spend_greedily
+from bursar.selection.spend.greedy import TIE
 from bursar.tasks import Prices
 
 BOTH = (cover_items, cover_labels)
@@ -350,7 +351,7 @@ def test_many_tasks_are_bought_by_their_best_labels_first():
     every, grown = [], []
     for enumerated, into in ((6, every), (5, grown)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(submodular, "ENUMERATED", enumerated)
+            patch.setattr(spend_greedily, "ENUMERATED", enumerated)
             into.append(cover_labels(pool, [deepcopy(task) for task, *_ in tasks], 60, np.random.default_rng(0)))
     assert grown[0].total <= 60
     assert grown[0].certificate.objective > 0.9 * every[0].certificate.objective

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bursar.selection import Candidates, Limit, Limits, PoolFeatures, make_strategy
-from bursar.selection.match import bin_surplus
+from bursar.selection.modifiers import bin_surplus
 from bursar.selection.spend.knapsack import Menu, solve
 from bursar.tasks import Prices
 from tests.selection.plain import best_by_table, price_of, random_menu

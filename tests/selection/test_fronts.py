@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.selection import fronts as fronts_module
-from bursar.selection.fronts import factors, fronts, thin_front
+from bursar.selection import combine as fronts_module
+from bursar.selection.combine import factors, fronts, thin_front
 
 seeds = st.integers(0, 10**6)
 

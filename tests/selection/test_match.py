@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
 from bursar.selection import GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, average, make_strategy
-from bursar.selection.match import Bins, bin_surplus, bins_of, by_cluster, by_length
+from bursar.selection.modifiers import Bins, bin_surplus, bins_of, by_cluster, by_length
 from bursar.selection.spend.knapsack import Menu
 from tests.selection.plain import best_of_all, random_pool
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bursar.errors import InfeasibleError, SelectionError
 from bursar.selection import Candidates, ItemFeatures, Limit, Limits, PoolFeatures, Units, guard, make_strategy
-from bursar.selection.guard import outliers
+from bursar.selection.modifiers import outliers
 from bursar.tasks import Prices
 
 TASKS = ("intent", "slots")

@@ -10,9 +10,8 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from bursar.errors import SelectionError
 from bursar.selection import GroupCap, Limit, Limits
 from bursar.selection.spend import program
-from bursar.selection.spend.highs import maximise
 from bursar.selection.spend.knapsack import Menu, solve
-from bursar.selection.spend.program import bound_within, solve_within
+from bursar.selection.spend.program import bound_within, maximise, solve_within
 from tests.selection.plain import best_of_all, every_selection, price_of, random_budget, random_menu, subsets
 
 MOST_ITEMS = {1: 9, 2: 5, 3: 3, 4: 2}  # so that everything can be tried

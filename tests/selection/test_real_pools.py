@@ -9,7 +9,7 @@ from scipy import sparse
 from bursar.corpus import read
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
-from bursar.selection.spend.highs import maximise
+from bursar.selection.spend.program import maximise
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
 from experiments.bench.programs import paper_program, solve_by_highs

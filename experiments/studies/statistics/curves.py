@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from bursar.campaign.curves import Curve, area
-from bursar.comparison.money import points_of
+from bursar.comparison.paired import points_of
 
 
 def areas(curves: Mapping[str, Curve]) -> dict[str, float]:

@@ -8,7 +8,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from bursar.comparison.paired import PairedTest, holm, paired_test
+from bursar.comparison.paired import holm
+from experiments.studies.statistics.permutation import PairedTest, paired_test
 
 LEVEL = 0.05  # below this, a difference is taken to be one
 

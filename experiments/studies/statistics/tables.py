@@ -10,8 +10,8 @@ from typing import TypedDict
 import numpy as np
 from scipy import stats
 
-from bursar.comparison.paired import paired_test
 from experiments.studies.statistics.families import LEVEL
+from experiments.studies.statistics.permutation import paired_test
 
 Cells = Mapping[tuple[str, int], float]  # (domain or data set, seed) to a score
 EXACT_UP_TO = 7  # arms that are put in every order; of more, so many random orders

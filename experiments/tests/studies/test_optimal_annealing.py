@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bursar.oracle import SearchPlan, search
-from bursar.oracle.orders import quality
+from bursar.oracle.problem import quality
 from experiments.studies.optimal_annealing import Limits, annealed
 from experiments.tests.studies.judges import Rule
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle.orders import Order
 from bursar.oracle.probe import vectors_of
+from bursar.oracle.problem import Order
 from bursar.selection import Strategy, make_strategy
-from bursar.selection.match import by_length
+from bursar.selection.modifiers import by_length
 from experiments.studies.optimal_heuristics import HEURISTICS, StrategyBuyer, features_of, passes_for, strategy_for
 from experiments.tests.studies.judges import Rule, probe
 from tests.oracle.small import images, texts, vectors

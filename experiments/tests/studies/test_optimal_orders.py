@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bursar.errors import ConfigError
-from bursar.oracle.orders import Order
+from bursar.oracle.problem import Order
 from experiments.studies.optimal_orders import (
     INTENT_LENGTHS,
     Shares,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle.orders import quality
+from bursar.oracle.problem import quality
 from experiments.studies.optimal_heuristics import StrategyBuyer, features_of
 from experiments.studies.optimal_reference import ProposedBatch, greedy_order, reference_order
 from experiments.tests.studies.judges import Rule, probe

@@ -1,7 +1,6 @@
 """How should a label budget be split between tasks?"""
 
-from bursar.allocation.advice import SplitAdvice, advise
-from bursar.allocation.baselines import BASELINES, Context
+from bursar.allocation.advice import BASELINES, Context, SplitAdvice, advise
 from bursar.allocation.estimates import Informativeness, ReductionRate, SplitEstimates, fit_rate, gain, half_life
 from bursar.allocation.items import together
 from bursar.allocation.robust import least_regret, sensitivity

@@ -39,8 +39,7 @@ class Good:
     @property
     def ratios(self) -> FloatArray:
         """Value per unit of money, not increasing."""
-        found: FloatArray = self.worth / self.cost
-        return found
+        return self.worth / self.cost
 
     @property
     def totals(self) -> IntArray:
@@ -49,10 +48,7 @@ class Good:
 
 
 def best_steps(goods: Sequence[Good], money: int) -> list[int]:
-    """The optimal number of steps of each good.
-
-    Of equally good choices the cheapest, then the one with the most steps of the first good, the second, and so on.
-    """
+    """The optimal steps of each good; of equal choices the cheapest, then that with most of the first good."""
     unit = gcd(*(good.cost for good in goods)) or 1
     money //= unit
     goods = [Good(good.worth[: money // (good.cost // unit)], good.cost // unit) for good in goods]
@@ -68,7 +64,7 @@ def best_steps(goods: Sequence[Good], money: int) -> list[int]:
 def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
     """Take steps by value per cost, ties to the earlier good, skipping those that do not fit; and an upper bound.
 
-    The bound is the value of all steps before the first that does not fit, plus the affordable fraction of that one.
+    It is the value of all steps before the first that does not fit, plus the affordable fraction of that one.
     """
     unit = gcd(*(good.cost for good in goods)) or 1
     money //= unit
@@ -100,7 +96,8 @@ def reduced(goods: Sequence[Good], money: int) -> list[tuple[int, int]]:
     ratios = [good.ratios for good in goods]
 
     def cost_at(price: float) -> int:
-        return sum(good.cost * _above(r, price) for good, r in zip(goods, ratios, strict=True))
+        above = (len(r) - int(np.searchsorted(r[::-1], price, side="right")) for r in ratios)
+        return sum(good.cost * steps for good, steps in zip(goods, above, strict=True))
 
     low, price = 0.0, max(float(r[0]) for r in ratios if len(r))
     for _ in range(HALVINGS):
@@ -116,11 +113,6 @@ def reduced(goods: Sequence[Good], money: int) -> list[tuple[int, int]]:
         fits = np.flatnonzero(worth >= worth.max() - gap - TOLERANCE * bound)
         ranges.append((int(fits[0]), int(fits[-1])))
     return ranges
-
-
-def _above(falling: FloatArray, price: float) -> int:
-    """The number of entries of a non-increasing array above a price."""
-    return len(falling) - int(np.searchsorted(falling[::-1], price, side="right"))
 
 
 # -- combine ---------------------------------------------------------------------------------------------------------

@@ -2,10 +2,6 @@
 
 With a block of ``u`` labels and a reduction rate ``β``, block *b* is worth ``β^(b − 1)`` times the first (errata 30).
 So ``N`` labels are worth ``g(N) = u(1 − β^(N/u)) / (1 − β)``, in labels of the first block, or ``N`` if β = 1.
-
->>> slow = ReductionRate(0.5, 0.4, 0.6, block=100)
->>> gain([0, 100, 200, 300], slow).round(6).tolist()
-[0.0, 100.0, 150.0, 175.0]
 """
 
 from __future__ import annotations
@@ -33,12 +29,8 @@ LEVEL = 0.9  # of intervals
 class Informativeness:
     """The value of one task's labels to another, in labels of its own (errata 29).
 
-    Row *i*, column *j* is task *j*'s gain from labels of task *i*, divided by its gain from as many of its own. The
-    diagonal is 1; a negative entry means that *i* harms *j*.
-
-    >>> found = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.25, 1]]), np.array([[0, 0.1], [0.1, 0]]))
-    >>> float(found.value[found.tasks.index("intent"), found.tasks.index("slots")])
-    0.5
+    Row *i*, column *j* is task *j*'s gain from labels of task *i*, divided by its gain from as many of its own. A
+    negative entry means that *i* harms *j*.
     """
 
     tasks: tuple[str, ...]
@@ -96,11 +88,7 @@ class SplitEstimates:
 
     @classmethod
     def unknown(cls, tasks: Sequence[str]) -> SplitEstimates:
-        """Estimates for tasks about which nothing is known.
-
-        >>> SplitEstimates.unknown(["intent", "slots"]).rates["slots"]
-        ReductionRate(beta=0.5, low=1e-06, high=1.0, block=1, source='nothing')
-        """
+        """Estimates for tasks about which nothing is known."""
         none = Informativeness(tuple(tasks), np.eye(len(tasks)), 1 - np.eye(len(tasks)))
         return cls(none, dict.fromkeys(tasks, ReductionRate(0.5, 1e-6, 1.0, 1, "nothing")))
 
@@ -110,31 +98,24 @@ class SplitEstimates:
         return replace(self, informativeness=replace(known, value=np.eye(len(known.tasks))))
 
     def describe(self) -> dict[str, Any]:
-        """As JSON: informativeness with standard errors, and rates."""
         known = self.informativeness
-        return {
-            "informativeness": {
-                task: {
-                    other: {"value": float(known.value[at, to]), "error": float(known.error[at, to])}
-                    for to, other in enumerate(self.tasks)
-                    if to != at
-                }
-                for at, task in enumerate(self.tasks)
-            },
-            "rates": {
-                task: {"beta": rate.beta, "low": rate.low, "high": rate.high, "block": rate.block, "from": rate.source}
-                for task, rate in self.rates.items()
-            },
+        pairs = zip(self.tasks, np.stack([known.value, known.error], axis=2).tolist(), strict=True)
+        informs = {
+            task: {
+                other: {"value": v, "error": e} for other, (v, e) in zip(self.tasks, row, strict=True) if other != task
+            }
+            for task, row in pairs
         }
+        rates = {
+            task: {"beta": rate.beta, "low": rate.low, "high": rate.high, "block": rate.block, "from": rate.source}
+            for task, rate in self.rates.items()
+        }
+        return {"informativeness": informs, "rates": rates}
 
 
 # -- the value of labels ---------------------------------------------------------------------------------------------
 def returns(labels: ArrayLike, beta: ArrayLike, block: ArrayLike) -> FloatArray:
-    """``g`` of arrays; accurate near β = 1, where the formula itself divides 0 by 0.
-
-    >>> returns(1000, [1 - 1e-12, 1.0], block=10).round(3).tolist()
-    [1000.0, 1000.0]
-    """
+    """``g`` of arrays; accurate near β = 1, where the formula itself divides 0 by 0."""
     size, rate = np.asarray(block, dtype=float), np.asarray(beta, dtype=float)
     blocks = np.asarray(labels, dtype=float) / size
     lost = 1 - rate
@@ -149,11 +130,7 @@ def gain(labels: ArrayLike, rate: ReductionRate) -> FloatArray:
 
 
 def half_life(rate: ReductionRate) -> float:
-    """The number of labels after which one more is worth half of the first; infinity if β = 1.
-
-    >>> half_life(ReductionRate(0.25, 0.25, 0.25, block=100))
-    50.0
-    """
+    """The number of labels after which one more is worth half of the first; infinity if β = 1."""
     return math.inf if rate.beta == 1 else rate.block * math.log(0.5) / math.log(rate.beta)
 
 
@@ -168,20 +145,12 @@ def fit_rate(
 ) -> ReductionRate:
     """The reduction rate of a learning curve: ``score ≈ a + b·g(N)`` with ``b ≥ 0``, of which only the shape is used.
 
-    ``errors`` are the standard errors of the scores (an error of 0 counts as the smallest of the others). If scores
-    scatter by more than that, errors are scaled up; without errors, they are estimated from the scatter. The interval
-    is that of the profile likelihood: all rates that fit not much worse than the best. ``freedom`` is the degrees of
-    freedom with which the errors were estimated, if they were: fewer give a wider interval, as with Student's. The
-    default block is the first step of the curve.
+    Standard ``errors`` of the scores (0 counts as the smallest of the others) are scaled up if scores scatter by more,
+    and estimated from the scatter if not given. The interval is that of the profile likelihood; fewer degrees of
+    ``freedom`` of the errors widen it, as with Student's. The default block is the first step of the curve.
 
     The rate is 0.5 with an interval from 0.000001 to 1 (``tells_nothing``) if the curve has fewer than three sizes,
     rises by no more than its noise, has three sizes without errors, or if every rate fits well enough.
-
-    >>> rate = fit_rate([0, 50, 100, 150, 200], [0.5, 0.6, 0.65, 0.675, 0.6875])
-    >>> round(rate.beta, 4), rate.block
-    (0.5, 50.0)
-    >>> tells_nothing(fit_rate([0, 50, 100, 150], [0.6, 0.6, 0.58, 0.57]))
-    True
     """
     at, score, weight = _checked(sizes, scores, errors)
     if weight is not None and freedom is not None and freedom < 1:
@@ -206,7 +175,8 @@ def fit_rate(
         scatter = max(1.0, least / spare) if spare > 0 else 1.0
         flat = least + scatter * float(chdtri(1, 1 - LEVEL))
         limit = flat if freedom is None else least + scatter * float(fdtri(1, freedom, LEVEL))
-    constant = curve.misfit_of_mean()
+    mean = score @ curve.weight / curve.weight.sum()
+    constant = float((score - mean) ** 2 @ curve.weight)  # the misfit of a flat curve
     if constant <= least or constant <= flat < math.inf:  # without ``freedom``, which only widens intervals
         return unknown
     slow, fast = curve.ends(decays, misfit <= limit, best, limit)
@@ -245,11 +215,6 @@ class _Curve:
         rise = np.maximum(0.0, (shape * score) @ self.weight / (shape**2 @ self.weight))
         left: FloatArray = (score - rise[:, None] * shape) ** 2 @ self.weight
         return left
-
-    def misfit_of_mean(self) -> float:
-        """The weighted sum of squared residuals of a flat curve."""
-        mean = self.score @ self.weight / self.weight.sum()
-        return float((self.score - mean) ** 2 @ self.weight)
 
     def refined(self, decays: FloatArray, misfit: FloatArray) -> tuple[float, float]:
         """The best decay around the best of the grid, and its misfit."""

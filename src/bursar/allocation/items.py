@@ -10,6 +10,7 @@ promising first, until none has a bound above the best split found.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -67,8 +68,7 @@ def together(problem: SplitProblem) -> Split:
 def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Split]], bounds: _Bounds) -> Split:
     """The cheapest of the best splits.
 
-    If there is more money than labels to buy, other numbers of items give the same labels; their cost first falls and
-    then rises with the number.
+    With more money than labels to buy, other numbers of items give the same labels; the cost first falls, then rises.
     """
     best = max(gain for gain, _ in found.values())
 
@@ -183,8 +183,7 @@ class _Wanted:
         care = np.where((self.start > log) | (keen & (self.start == log)), np.inf, -np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             free = np.where(self.decay > 0, (self.start - log) / self.decay, care)
-        found: FloatArray = np.clip(free, self.least, self.most)
-        return found
+        return np.clip(free, self.least, self.most)
 
     def cost(self, log: float, *, keen: bool = False) -> float:
         return float(self.price @ self.counts(log, keen=keen))
@@ -193,9 +192,8 @@ class _Wanted:
         """The logarithm of the charge at which this money is spent; that of 0 if everything is affordable."""
         if not len(self.price) or float(self.price @ self.most) <= money:
             return -math.inf
-        turns = np.unique(
-            self.start - self.decay * np.stack([self.least, self.most])
-        )  # where a task starts or stops buying
+        # where a task starts or stops buying
+        turns = np.unique(self.start - self.decay * np.stack([self.least, self.most]))
         last = len(turns) - 1  # used if rounding makes it too expensive
         at = next((at for at, turn in enumerate(turns) if self.cost(turn) <= money), last)
         before = self.cost(turns[at], keen=True)
@@ -207,10 +205,4 @@ class _Wanted:
 
 def _top(concave: Callable[[int], float], first: int, last: int) -> int:
     """Where a concave function of whole numbers is largest, by bisection."""
-    while first < last:
-        middle = (first + last) // 2
-        if concave(middle) < concave(middle + 1):
-            first = middle + 1
-        else:
-            last = middle
-    return first
+    return bisect_left(range(last), True, lo=first, key=lambda at: concave(at) >= concave(at + 1))

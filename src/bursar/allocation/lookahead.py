@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from bursar.allocation.informativeness import Informer, Parts
-from bursar.allocation.seeds import check_whole
+from bursar.allocation.informativeness import Informer, Parts, check_whole
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress
@@ -69,8 +68,8 @@ class StepInformer(Informer):
 class LookAhead(StepInformer):
     """The paper's informer: train a few steps with another task's labels.
 
-    ``gain`` is the decrease of the ``loss`` on held-out items, at the temperature that fits them best, or the increase
-    of the ``score``: the paper's measure, which changes in jumps of one item.
+    ``gain`` is the decrease of the held-out ``loss`` at its best temperature, or the increase of the ``score``, the
+    paper's measure, which changes in jumps of one item.
     """
 
     name: ClassVar[str] = "lookahead"
@@ -138,5 +137,4 @@ class Alignment(StepInformer):
 
 def labelled(rehearsal: Rehearsal, items: IntArray, task: str) -> IntArray:
     """The items that are labelled for a task."""
-    found: IntArray = items[rehearsal.items.labels[task].present[items]]
-    return found
+    return items[rehearsal.items.labels[task].present[items]]

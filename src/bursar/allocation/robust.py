@@ -39,11 +39,6 @@ class Scenario:
 
     @property
     def what(self) -> str:
-        """A description.
-
-        >>> Scenario("intent", "slots", 0.5, 0.4, None).what
-        'intent informs slots by 0.4 instead of 0.5'
-        """
         if self.other is None:
             return f"reduction rate of {self.task} {self.after:.3g} instead of {self.before:.3g}"
         return f"{self.task} informs {self.other} by {self.after:.3g} instead of {self.before:.3g}"
@@ -100,7 +95,6 @@ def sensitivity(split: Split, progress: Progress = no_progress) -> list[Scenario
 
 
 def _outcomes(best: Iterable[tuple[Scenario, Split]], counts: Sequence[int]) -> list[ScenarioOutcome]:
-    """The outcomes for a split, from the best split in each scenario."""
     found = [
         ScenarioOutcome(scenario, there, max(0.0, there.total - float(scenario.problem.gains(counts).sum())))
         for scenario, there in best
@@ -232,8 +226,7 @@ class PredictedGain:
 def predicted(split: Split, *, seed: int = 0) -> tuple[dict[str, PredictedGain], PredictedGain]:
     """The gain of each task from all labels, and of all tasks together, with intervals.
 
-    All estimates are drawn independently: informativeness by its standard error, a rate by its interval (half-normal on
-    either side of the estimate, clipped to 0 and 1).
+    All estimates are drawn independently: informativeness by its standard error, a rate half-normally on either side.
     """
     generator = rng(seed, "predicted gains")
     known = split.problem.estimates.informativeness

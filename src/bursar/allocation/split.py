@@ -2,14 +2,6 @@
 
 Labels of task *i* have a value for every task: ``N`` of them gain ``g_i(N) · Σ_j informativeness(i → j)``. Gains are
 counted in labels: 100 is the value of the first block of 100 labels of a task to itself.
-
->>> from bursar.allocation import Informativeness
->>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
->>> rate = ReductionRate(0.5, 0.5, 0.5, block=100)
->>> problem = SplitProblem(SplitEstimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
->>> split = exact(problem)
->>> split.counts, split.cost, round(split.total, 3)
-((294, 102), 600, 382.56)
 """
 
 from __future__ import annotations
@@ -18,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from operator import index
 from typing import Any
 
@@ -35,22 +28,17 @@ BITS = 60  # gains are rounded to 2^-60 of the largest possible gain
 
 @dataclass(frozen=True)
 class SplitProblem:
-    """A budget to split, with estimates, prices and limits. All money is in whole units.
-
-    ``least`` and ``most`` limit the labels of each task (default: 0, and no limit). ``joint`` is the price of an item
-    labelled for all tasks at once, and ``items`` the number of such items available. ``costs`` formats money.
-    ``importance`` weights the gain of each task (default: 1).
-    """
+    """A budget to split, with estimates, prices and limits. All money is in whole units."""
 
     estimates: SplitEstimates
     prices: tuple[int, ...]
     budget: int
-    least: tuple[int, ...] = ()
-    most: tuple[int | None, ...] = ()
-    joint: int | None = None
-    costs: CostModel = field(default_factory=lambda: CostModel({}, {}))
-    importance: tuple[float, ...] = ()
-    items: int | None = None
+    least: tuple[int, ...] = ()  # labels of each task; default: 0
+    most: tuple[int | None, ...] = ()  # default: no limit
+    joint: int | None = None  # price of an item labelled for all tasks at once
+    costs: CostModel = field(default_factory=lambda: CostModel({}, {}))  # formats money
+    importance: tuple[float, ...] = ()  # weights the gain of each task; default: 1
+    items: int | None = None  # that can be labelled for all tasks at once
 
     def __post_init__(self) -> None:
         count = len(self.tasks)
@@ -164,8 +152,7 @@ class SplitProblem:
     def gains(self, counts: Sequence[int]) -> FloatArray:
         """The gain of each task from these numbers of labels of each: (from, to)."""
         own = np.array([float(gain(count, rate)) for count, rate in zip(counts, self.rates, strict=True)])
-        found: FloatArray = own[:, None] * self.estimates.informativeness.value * self.importance
-        return found
+        return own[:, None] * self.estimates.informativeness.value * self.importance
 
     def show(self, units: int) -> str:
         return self.costs.show(units)
@@ -177,17 +164,13 @@ class SplitProblem:
 
 @dataclass(frozen=True)
 class Split:
-    """The number of labels of each task to buy; one that violates its problem cannot be created.
-
-    ``bound`` is an upper bound of the gain of any split, if known. ``together`` is the number of items labelled for all
-    tasks at once, at the joint price.
-    """
+    """The number of labels of each task to buy; one that violates its problem cannot be created."""
 
     problem: SplitProblem
     counts: tuple[int, ...]
     method: str
-    bound: float | None = None
-    together: int = 0
+    bound: float | None = None  # upper bound of the gain of any split, if known
+    together: int = 0  # items labelled for all tasks at once, at the joint price
 
     def __post_init__(self) -> None:
         for (task, _, least, most), count in zip(self.problem._rows(), self.counts, strict=True):
@@ -226,9 +209,9 @@ class Split:
         return float(self.gains.sum())
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> list[str]:
         """Remarks on unusual splits, as sentences."""
-        return tuple(_notes(self))
+        return _notes(self)
 
     def describe(self) -> dict[str, Any]:
         """The split as JSON, with money as amounts, not units."""
@@ -244,14 +227,13 @@ class Split:
         }
         cost, unspent = self.problem.money(self.cost), self.problem.money(self.unspent)
         whole = {"total": self.total, "bound": self.bound, "cost": cost, "unspent": unspent}
-        return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": list(self.notes)}
+        return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": self.notes}
 
 
 def exact(problem: SplitProblem) -> Split:
     """The optimal split. A task whose labels have no value to all tasks together gets its minimum.
 
-    Of equally good splits it is the cheapest, then the one with the most labels of the first task, the second, and so
-    on.
+    Of equally good splits the cheapest, then the one with the most labels of the first task, the second, and so on.
     """
     buying, goods, _ = _goods(problem)
     split = Split(problem, _counts(problem, buying, best_steps(goods, problem.spare)), "exact")
@@ -261,8 +243,8 @@ def exact(problem: SplitProblem) -> Split:
 def greedy(problem: SplitProblem) -> Split:
     """Buy labels by value per price, skipping those that no longer fit.
 
-    If all labels cost the same, this is optimal; otherwise it is short by less than the gain of the first label that
-    does not fit (errata 31), because the fractional optimum contains only a part of that label more.
+    Optimal if all labels cost the same; otherwise short by less than the gain of the first label that does not fit
+    (errata 31), because the fractional optimum contains only a part of that label more.
     """
     buying, goods, shift = _goods(problem)
     steps, bound = greedy_steps(goods, problem.spare) if goods else ([], 0.0)
@@ -354,6 +336,10 @@ def _whole(name: str, value: Any) -> int:
     try:
         return index(value)
     except TypeError:
-        raise AllocationError(
-            f"{name}: {value!r} is not a whole number", fix="count in whole units and labels"
-        ) from None
+        message = f"{name}: {value!r} is not a whole number"
+        raise AllocationError(message, fix="count in whole units and labels") from None
+
+
+def typical_price(*parts: IntArray) -> int:
+    """The sum of the mean prices in whole units, rounded up, so that a split is affordable."""
+    return max(1, math.ceil(sum(Fraction(int(part.sum()), max(1, len(part))) for part in parts)))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,24 +10,29 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import Context, SplitEstimates, SplitProblem
-from bursar.allocation.informativeness import Informer, make_informer
-from bursar.allocation.label_value import can_probe, counts, importance_of, present_rates
+from bursar.allocation.adviser import (
+    AllocationSection,
+    allocation_settings,
+    can_probe,
+    counts,
+    importance_of,
+    label_limits,
+    present_rates,
+)
+from bursar.allocation.informativeness import Informer, make_informer, taken_apart
 from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.robust import METHODS
-from bursar.allocation.seeds import taken_apart
-from bursar.allocation.settings import AllocationSection, allocation_settings
+from bursar.allocation.split import typical_price
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue
 from bursar.campaign.participants import GoldAnnotator
 from bursar.campaign.runs import Run
-from bursar.campaign.sections import TaskLimit
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts
 from bursar.campaign.state import BY_NO_MODEL
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
-from bursar.ragged import IntArray
 from bursar.random_streams import rng
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
@@ -73,20 +76,16 @@ class SplitInputs:
         labels = {name: column.rows for name, column in items.labels.items()}
         prices = costs.price(list(items.schema.values()), items.reading, counts_of(list(items.schema.values()), labels))
         known = [np.flatnonzero(items.labels[name].present) for name in items.schema]
-        alone = [_mean(prices.reading[there] + prices.own[there, at]) for at, there in enumerate(known)]
-        joint = _mean(prices.reading) + sum(_mean(prices.own[there, at]) for at, there in enumerate(known))
+        own = [prices.own[there, at] for at, there in enumerate(known)]
         rounds = max(1, self.config.budget.rounds)  # limits are per round
-        limits = [self.config.limits.tasks.get(name, TaskLimit()) for name in items.schema]
+        least, most = label_limits(self.config, self.tasks, rounds, self.room)
         return SplitProblem(
             estimates,
-            prices=tuple(_typical(price) for price in alone),
+            prices=tuple(typical_price(prices.reading[there] + of) for there, of in zip(known, own, strict=True)),
             budget=costs.units(money),
-            least=tuple(rounds * limit.at_least for limit in limits),
-            most=tuple(
-                room if limit.at_most is None else min(rounds * limit.at_most, room)
-                for limit, room in zip(limits, self.room, strict=True)
-            ),
-            joint=_typical(joint),
+            least=least,
+            most=most,
+            joint=typical_price(prices.reading, *own),
             costs=costs,
             importance=importance,
             items=len(self.pool),
@@ -137,10 +136,9 @@ def inputs_of_run(folder: Path) -> SplitInputs:
 
 
 def inputs_of(config: CampaignConfig) -> SplitInputs:
-    """The inputs of a campaign that has not started.
+    """The inputs of a campaign that has not started, with all existing labels.
 
-    If most items of the pool have all labels, they are gold labels of a simulation, and only those of the seed items
-    are used. Otherwise all existing labels are used.
+    If most of the pool has all labels, they are gold labels of a simulation; only those of the seed items are used.
     """
     config = config.model_copy(update={"ledger": None})  # so that no ledger is created
     parts = load_parts(config)
@@ -257,12 +255,3 @@ def _seed_scores(learner: Learner, items: Corpus, seed: int) -> dict[str, float]
     learner.fit(items.take(trained), seed=seed)
     scores = learner.evaluate(items.take(held)).items()
     return {name: min(1.0, max(0.0, mine.get(learner.tasks[name].metric, 0.0))) for name, mine in scores}
-
-
-def _mean(prices: IntArray) -> Fraction:
-    return Fraction(int(prices.sum()), max(1, len(prices)))
-
-
-def _typical(price: Fraction) -> int:
-    """In whole units, rounded up, so that a split is affordable."""
-    return max(1, math.ceil(price))

@@ -1,19 +1,4 @@
-"""Estimates from a TOML, JSON or CSV file, with prices in money.
-
-.. code-block:: toml
-
-    currency = "€"
-
-    [tasks.intent]
-    price = 0.05        # of a label
-    beta = 0.6          # value of each block of labels, relative to the block before
-    low = 0.5           # its interval
-    high = 0.7
-    block = 200         # labels
-
-    [informativeness.intent]
-    slots = [0.4, 0.1]  # value of a label of intent to slots, in labels of its own; and the standard error
-"""
+"""Estimates from a TOML, JSON or CSV file, with prices in money. The guide on budget splits shows the format."""
 
 from __future__ import annotations
 
@@ -30,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation.baselines import Context
+from bursar.allocation.advice import Context
 from bursar.allocation.estimates import Informativeness, ReductionRate, SplitEstimates
 from bursar.allocation.split import SplitProblem
 from bursar.errors import AllocationError, DataError
@@ -46,6 +31,25 @@ MOST = Decimal(10**12)  # largest number in a table, and largest budget
 LONGEST = 50  # most digits of a number, before and after the point
 TOP = ("unit", "currency", "joint_price", "tasks", "informativeness")
 FINEST = 9  # most decimals of a price if no unit is given
+
+Rule = tuple[Callable[[Decimal], bool], str]  # what a number must fulfil, and the fix
+PRICE: Rule = (lambda price: price > 0, "give a number above 0")
+LABELS: Rule = (lambda labels: labels >= 0 and labels % 1 == 0, "give a whole number of labels from 0 up")
+RATE: Rule = (lambda rate: 0 < float(rate) <= 1, "give low ≤ beta ≤ high, all above 0 and up to 1")
+RULES = {  # by key
+    "price": PRICE,
+    "joint_price": PRICE,
+    "unit": (PRICE[0], "give the smallest amount in use, such as 0.01"),
+    "min": LABELS,
+    "cap": LABELS,
+    "seed_score": (
+        lambda score: 0 <= score <= 1,
+        "give the score of a model of the seed labels, from 0 to 1; without seed labels leave it out",
+    ),
+    **dict.fromkeys(("beta", "low", "high"), RATE),
+    "block": (lambda block: True, "give a number of labels above 0"),
+}
+EFFECT: Rule = (lambda value: True, "give a number, or a number and its standard error: [0.4, 0.1]")
 
 Line = Callable[[Sequence[str]], int | None]  # of a key of the top level, or of a section, a task and one of its keys
 Content = tuple[Mapping[str, Any], Line]
@@ -99,9 +103,8 @@ def read_estimate_table(file: str | Path) -> EstimateTable:
     try:
         content, line = FORMATS[kind](path, text)
     except RecursionError:
-        raise DataError(
-            "tables are nested too deep", path=path, fix="see docs/guides/allocation.md for the format"
-        ) from None
+        fix = "see docs/guides/allocation.md for the format"
+        raise DataError("tables are nested too deep", path=path, fix=fix) from None
     return _Reader(path, content, line).table()
 
 
@@ -152,7 +155,11 @@ class _Reader:
             least=tuple(self._labels(task, given, "min") or 0 for task, given in tasks.items()),
             most=tuple(self._labels(task, given, "cap") for task, given in tasks.items()),
             joint=units,
-            scores={task: self._score(task, given) for task, given in tasks.items() if "seed_score" in given},
+            scores={
+                task: float(self._number(given["seed_score"], "tasks", task, "seed_score"))
+                for task, given in tasks.items()
+                if "seed_score" in given
+            },
             costs=costs,
         )
 
@@ -169,10 +176,9 @@ class _Reader:
                 raise self.wrong(f"{key} is missing", "tasks", task, fix=fix)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def _number(
-        self, value: Any, *where: str, fix: str, valid: Callable[[Decimal], bool] = lambda number: True
-    ) -> Decimal:
-        """A number with the given property; anything else is refused with the fix."""
+    def _number(self, value: Any, *where: str, rule: Rule | None = None) -> Decimal:
+        """A number that fulfils a rule, by default that of its key."""
+        valid, fix = rule or RULES[where[-1]]
         large = isinstance(value, int) and value.bit_length() > 4 * LONGEST  # which cannot even be written
         number = None if large or isinstance(value, bool | list | dict | str) else number_in(str(value))
         if number is not None and abs(number) > MOST:
@@ -181,25 +187,21 @@ class _Reader:
             raise self.wrong(f"{where[-1]} = {shown(value)}", *where, fix=fix)
         return number
 
-    def _price(self, value: Any, *where: str) -> Decimal:
-        return self._number(value, *where, fix="give a number above 0", valid=lambda number: number > 0)
-
     def _costs(self, tasks: Mapping[str, Any]) -> CostModel:
-        prices = [self._price(given["price"], "tasks", task, "price") for task, given in tasks.items()]
+        prices = [self._number(given["price"], "tasks", task, "price") for task, given in tasks.items()]
         if "joint_price" in self.content:
-            prices.append(self._price(self.content["joint_price"], "joint_price"))
+            prices.append(self._number(self.content["joint_price"], "joint_price"))
         currency = self.content.get("currency", "")
         if not isinstance(currency, str):
             fix = 'give a sign between quotes, such as "€"'
             raise self.wrong(f"currency = {shown(currency)}", "currency", fix=fix)
         unit = Decimal(1).scaleb(max(-FINEST, min(0, *(int(p.normalize().as_tuple().exponent) for p in prices))))
         if "unit" in self.content:
-            fix = "give the smallest amount in use, such as 0.01"
-            unit = self._number(self.content["unit"], "unit", fix=fix, valid=lambda number: number > 0)
+            unit = self._number(self.content["unit"], "unit")
         return CostModel({}, {}, unit, currency)
 
     def _units(self, value: Any, costs: CostModel, *where: str) -> int:
-        price = self._price(value, *where)
+        price = self._number(value, *where)
         units = Fraction(price) / Fraction(costs.unit)
         if units.denominator != 1:
             fix = "set unit to the smallest amount in use, such as 0.01"
@@ -209,28 +211,17 @@ class _Reader:
     def _labels(self, task: str, given: Mapping[str, Any], key: str) -> int | None:
         if key not in given:
             return None
-        where, fix = ("tasks", task, key), "give a whole number of labels from 0 up"
-        number = int(self._number(given[key], *where, fix=fix, valid=lambda number: number >= 0 and number % 1 == 0))
+        where = "tasks", task, key
+        number = int(self._number(given[key], *where))
         if key == "cap" and number < (least := self._labels(task, given, "min") or 0):
             raise self.wrong(f"cap = {number} is below min = {least}", *where, fix="raise the one or lower the other")
         return number
 
-    def _score(self, task: str, given: Mapping[str, Any]) -> float:
-        fix = "give the score of a model of the seed labels, from 0 to 1; without seed labels leave it out"
-        where = "tasks", task, "seed_score"
-        return float(self._number(given["seed_score"], *where, fix=fix, valid=lambda number: 0 <= number <= 1))
-
     def _rate(self, task: str, given: Mapping[str, Any]) -> ReductionRate:
-        fix = "give low ≤ beta ≤ high, all above 0 and up to 1"
         beta, low, high = (
-            float(
-                self._number(
-                    given.get(key, given["beta"]), "tasks", task, key, fix=fix, valid=lambda n: 0 < float(n) <= 1
-                )
-            )
-            for key in ("beta", "low", "high")
+            float(self._number(given.get(key, given["beta"]), "tasks", task, key)) for key in ("beta", "low", "high")
         )
-        block = self._number(given["block"], "tasks", task, "block", fix="give a number of labels above 0")
+        block = self._number(given["block"], "tasks", task, "block")
         try:
             return ReductionRate(beta, low, high, float(block))
         except AllocationError as wrong:
@@ -250,13 +241,12 @@ class _Reader:
                 where = "informativeness", task, other
                 if other not in tasks:
                     raise self.wrong(f"informs no task {other!r}", *where, fix=f"use {', '.join(tasks)}")
-                fix = "give a number, or a number and its standard error: [0.4, 0.1]"
                 pair = cell if isinstance(cell, list | tuple) else [cell, 0]
                 if len(pair) != 2:
-                    raise self.wrong(f"informativeness for {other!r} = {shown(cell)}", *where, fix=fix)
-                of, doubt = (self._number(number, *where, fix=fix) for number in pair)
+                    raise self.wrong(f"informativeness for {other!r} = {shown(cell)}", *where, fix=EFFECT[1])
+                of, doubt = (self._number(number, *where, rule=EFFECT) for number in pair)
                 if doubt < 0:
-                    raise self.wrong(f"the standard error for {other!r} is {doubt}", *where, fix=fix)
+                    raise self.wrong(f"the standard error for {other!r} is {doubt}", *where, fix=EFFECT[1])
                 if other == task and (of != 1 or doubt != 0):
                     fix = "leave it out: all others are measured against it"
                     raise self.wrong(f"informs itself by {of}, not 1", *where, fix=fix)
@@ -267,11 +257,7 @@ class _Reader:
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
 def shown(value: Any) -> str:
-    """A value as in the file, shortened if necessary.
-
-    >>> shown([Decimal("0.25"), 1]), shown("0.05"), shown(True)
-    ('[0.25, 1]', '"0.05"', 'true')
-    """
+    """A value as in the file, shortened if necessary."""
     if isinstance(value, int) and value.bit_length() > 4 * LONGEST:
         return "a number of far too many digits"
     if isinstance(value, list):
@@ -282,11 +268,7 @@ def shown(value: Any) -> str:
 
 
 def number_in(text: str) -> Decimal | None:
-    """The number in a text; ``None`` if it is not a finite number or has too many digits.
-
-    >>> number_in("0.05"), number_in("1e-99999999"), number_in("many"), number_in("inf")
-    (Decimal('0.05'), None, None, None)
-    """
+    """The number in a text; ``None`` if it is not a finite number or has too many digits."""
     found = _cell(text)
     if isinstance(found, str) or not found.is_finite() or len(text) > LONGEST:
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bursar.allocation.adviser import NO_SPLIT
 from bursar.allocation.robust import METHODS
-from bursar.allocation.settings import NO_SPLIT
 from bursar.annotation.answers import LedgerMirror
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import lacks

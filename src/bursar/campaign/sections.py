@@ -13,7 +13,7 @@ from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
 from bursar.ledger.places import EXAMPLE, holds_password, read_url, sibling_url
 from bursar.selection import STARTS, Strategy, make_strategy
-from bursar.selection.match import BINS
+from bursar.selection.modifiers import BINS
 from bursar.tasks import CostModel, Task
 
 BUILTIN = "builtin"  # the name of the corpus that comes with the package

@@ -49,7 +49,7 @@ class SearchSettings:
         from bursar.compute import make_engine
         from bursar.oracle.adviser import OracleSection, oracle_settings
         from bursar.oracle.comparison import plan_of
-        from bursar.oracle.judge_registry import known_judge
+        from bursar.oracle.judge import known_judge
         from bursar.oracle.run_comparison import OracleRequest
 
         given = oracle_settings(config) or OracleSection()

@@ -226,7 +226,7 @@ def _clear(folder: Path, config: bursar.CampaignConfig) -> None:
 
 def _print_result(result: RunResult, page: Path) -> None:
     from bursar.report.oracle import oracle_words
-    from bursar.report.saved import TITLE, saved_tile
+    from bursar.report.summary import TITLE, saved_tile
 
     typer.echo("")
     width = max(10, *(len(arm) for arm in result.arms))

@@ -1,52 +1,237 @@
-"""Simulate campaigns on a labelled corpus: every strategy with every seed."""
+"""Simulate campaigns on a labelled corpus: every strategy with every seed.
+
+A campaign is a cell: a unit of work that another process can run.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import json
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bursar.annotation.active_learner import plan_loop, prices_table, typical_price
 from bursar.annotation.projects import UNIT
+from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_served, fallback_notice
-from bursar.campaign.config import parse_config
-from bursar.comparison.cells import DEV, POOL, TEST, Material, Parcel, forget, run_cell, source_of, split, unit_of
+from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.decisions import RoundRecord
+from bursar.campaign.participants import GoldAnnotator, Observer
+from bursar.campaign.splits import fully_labelled, load_parts
 from bursar.comparison.simulation import Cell, Round, Simulation
-from bursar.compute import THIS_PROCESS, Engine, Processes, ResultStore, Unit, UnitObserver, cores, run_units
+from bursar.compute import (
+    THIS_PROCESS,
+    Engine,
+    Processes,
+    ProgressCallback,
+    ResultStore,
+    Unit,
+    UnitObserver,
+    cores,
+    run_units,
+)
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
+from bursar.learners import Learner, make_learner
+from bursar.learners.chosen import ChosenLearner, choose_learner
+from bursar.random_streams import rng
 from bursar.selection import Strategy
 from bursar.selection.strategy import Choose, name_of_strategy
 
+VERSION = 1  # of what a cell computes: stored results of another version are not used
+POOL, DEV, TEST = "train", "dev", "test"
+SPLITS = (POOL, DEV, TEST)
 MOST_ITEMS = 300  # the default budget, unless half of the pool is less
 BATCHES = 10  # the points of a curve, unless the batches are given
 LEAST_BATCH = 5  # items
 
 
+@dataclass
+class Material:
+    """What all cells of a simulation share, and what settings cannot hold: the corpus, the model, own strategies."""
+
+    corpus: Corpus
+    learner: Any
+    strategies: tuple[str | Strategy | Choose, ...]
+    _made: dict[str, Learner] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> ChosenLearner:
+        return choose_learner(self.learner, self.corpus.schema, self.corpus.images is not None)
+
+    def made(self, config: CampaignConfig) -> Learner | None:
+        """The learner for the cells of one process, which remembers vectors; ``None``: a campaign makes its own."""
+        if config.strategy.make().alone:
+            return None
+        key = json.dumps(config.learner.decisive, sort_keys=True)
+        if key not in self._made:
+            options = config.learner.options
+            found = self.chosen.make(self.corpus.schema) or make_learner(
+                config.learner.name, self.corpus.schema, options
+            )
+            if hasattr(found, "expect"):
+                found.expect(self.corpus)
+            self._made = {key: found}
+        return self._made[key]
+
+
+_LOADED: dict[str, Material] = {}  # of this process, by name: of one simulation
+
+
 @dataclass(frozen=True)
-class Wishes:
-    """What all campaigns of a simulation are asked to spend; ``None`` for a default."""
+class Parcel:
+    """Material on its way to a process: packed, or only named if it stays here."""
 
-    budget: float | None
-    batch_size: int | None
-    seed_items: int | None
-    prices: Mapping[str, Any]
-    currency: str
+    name: str
+    packed: bytes | None = None
+
+    @classmethod
+    def of(cls, material: Material, elsewhere: bool) -> Parcel:
+        """Pack the material if it goes elsewhere; what ``__main__`` defines is packed as a whole."""
+        name = f"{id(material):x}"
+        _LOADED.clear()
+        _LOADED[name] = material
+        if not elsewhere:
+            return cls(name)
+        import cloudpickle
+
+        try:
+            packed = cloudpickle.dumps((material.corpus, material.learner, material.strategies))
+        except Exception as wrong:  # pickling may raise anything
+            raise ConfigError(
+                f"the learner or a strategy cannot be sent to another process: {wrong}", fix="use workers=1"
+            ) from wrong
+        return cls(hashlib.blake2b(packed, digest_size=12).hexdigest(), packed)
+
+    def open(self) -> Material:
+        """The material, unpacked once in a process."""
+        if self.name not in _LOADED:
+            import cloudpickle
+
+            assert self.packed is not None
+            corpus, learner, strategies = cloudpickle.loads(self.packed)
+            for strategy in strategies:
+                name_of_strategy(strategy)  # registers those of one's own
+            _LOADED.clear()
+            _LOADED[self.name] = Material(corpus, learner, strategies)
+        return _LOADED[self.name]
 
 
-@dataclass(frozen=True)
-class Running:
-    """Where and how campaigns run; ``None`` for a default."""
-
-    workers: int | None
-    folder: Path | None
-    progress: bool | None
+def forget() -> None:
+    """Forget the material of this process."""
+    _LOADED.clear()
 
 
+# -- splits ------------------------------------------------------------------------------------------------------------
+def split(corpus: Corpus, test: float, seed: int) -> Corpus:
+    """The corpus in pool, dev and test: its own test split, or a random part of the labelled items drawn by seed.
+
+    ``test`` is their share, or their number if it is 1 or more. Items without a label for every task are left out.
+    """
+    whole = fully_labelled(corpus, np.arange(len(corpus)))
+    corpus = corpus.take(whole)
+    names = np.array([corpus.splits[code] for code in corpus.split_codes], dtype=object)
+    parts = np.where(np.isin(names, [DEV, TEST]), names, POOL)
+    if not (parts == TEST).any():
+        pool = np.flatnonzero(parts == POOL)
+        count = round(test * len(pool)) if test < 1 else int(test)
+        parts[rng(seed, "simulated test items").permutation(corpus.by_id(pool))[:count]] = TEST
+    counts = {name: int((parts == name).sum()) for name in SPLITS}
+    if counts[POOL] < 4 or not counts[TEST]:
+        raise ConfigError(
+            f"{len(whole):,} of the items are labelled for all tasks: {counts[POOL]} to choose from and {counts[TEST]} "
+            "to test on are too few for a simulation",
+            fix="give more labelled items, fewer tasks=[…], or another test=",
+        )
+    codes = np.array([SPLITS.index(name) for name in parts.tolist()], dtype=np.int16)
+    return replace(corpus, splits=SPLITS, split_codes=codes)
+
+
+# -- work --------------------------------------------------------------------------------------------------------------
+def run_cell(unit: Unit, report: ProgressCallback, *, place: Path | None) -> dict[str, Any]:
+    """Run one campaign, or continue it, and return its curve. ``place`` is where unfinished campaigns are kept."""
+    material = unit["material"].open()
+    config = parse_config(dict(unit["campaign"]), "simulate")
+    corpus = split(material.corpus, unit["test"], config.seed)
+    parts = load_parts(config, corpus)
+    with _folder(unit, place) as folder:
+        campaign = Campaign(
+            config, folder, parts=parts, watcher=_Reporter(report), learner=material.made(config), trust=True
+        )
+        with closing(campaign):
+            campaign.run(GoldAnnotator(corpus))
+            return _curve(campaign)
+
+
+@contextmanager
+def _folder(unit: Unit, place: Path | None) -> Iterator[Path]:
+    """A folder for one campaign, removed when it is finished; with a place, an unfinished one is found again."""
+    if place is None:
+        with tempfile.TemporaryDirectory(prefix="bursar-") as name:
+            yield Path(name)
+        return
+    about = {key: value for key, value in unit.items() if key != "material"}
+    folder = place / hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=12).hexdigest()
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+    grave = folder.with_name(f".{folder.name}.removed")  # in one step: half a folder would look like a lost ledger
+    shutil.rmtree(grave, ignore_errors=True)
+    folder.rename(grave)
+    shutil.rmtree(grave, ignore_errors=True)
+
+
+@dataclass
+class _Reporter(Observer):
+    """Passes on how far a campaign is."""
+
+    report: ProgressCallback
+    last: tuple[int, str] = (-1, "")
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        if (round, what) != self.last:
+            self.last = (round, what)
+            self.report([round, what])
+
+
+def _curve(campaign: Campaign) -> dict[str, Any]:
+    """By round: the money spent, the items labelled, and the main score of each task."""
+    schema, unit = campaign.corpus.schema, float(campaign.terms.costs.unit)
+    rounds = [
+        {
+            "round": record.round,
+            "spent": round(record.spent * unit, 6),
+            "items": record.items,
+            "scores": {name: record.test[name][task.metric] for name, task in schema.items()},
+        }
+        for record in campaign.ledger.decisions(RoundRecord)
+    ]
+    return {"rounds": rounds, "ended": campaign.state.ended}
+
+
+def source_of(given: Any) -> str | None:
+    """A digest of the code of a function or of a strategy's, so that results of an older one are not used."""
+    function = given.choose or given.value if isinstance(given, Strategy) else given
+    if not callable(function) or isinstance(function, type):
+        return None
+    code = getattr(function, "__code__", None)
+    try:
+        text = inspect.getsource(function)
+    except Exception:  # the file may be gone, or hold other text by now
+        text = "" if code is None else f"{code.co_code.hex()} {code.co_consts!r}"
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest() if text else None
+
+
+# -- all campaigns ---------------------------------------------------------------------------------------------------
 def simulate(
     corpus: Corpus,
     strategies: Sequence[str | Strategy | Choose] = ("auto", "RANDOM"),
@@ -89,8 +274,8 @@ def simulate(
     material = Material(corpus, learner, tuple(strategies))
     chosen = material.chosen
     pool = split(corpus, test, seeds[0])
-    table = _campaign(pool, Wishes(budget, batch_size, seed_items, prices or {}, currency))
-    table["learner"] = chosen.settings
+    costs = {"unit": UNIT, "currency": currency} | prices_table(pool, prices) if prices else {}
+    table = _campaign(pool, costs, budget, batch_size, seed_items) | {"learner": chosen.settings}
     configs = {
         (name, seed): parse_config(table | {"seed": seed, "strategy": {"name": name}}, "simulate")
         for name in names
@@ -106,14 +291,20 @@ def simulate(
     digest = corpus.digest()
     sources = {name: source_of(given) for name, given in zip(names, strategies, strict=True)}
     function = source_of(learner.get("function") if isinstance(learner, Mapping) else learner)
-    units = [
-        unit_of(config, digest, test, {"strategy": sources[name], "learner": function})
+    units = [  # cells as plain values, which their results are filed under
+        {
+            "version": VERSION,
+            "corpus": digest,
+            "test": test,
+            "campaign": config.model_dump(mode="json", exclude_unset=True),
+            "own": {"strategy": sources[name], "learner": function},
+        }
         for (name, _), config in configs.items()
     ]
-    running = Running(workers, None if folder is None else Path(folder), progress)
+    results = _run(material, units, workers, None if folder is None else Path(folder), progress)
     cells = [
         Cell(name, seed, tuple(Round(**part) for part in result["rounds"]))
-        for (name, seed), result in zip(configs, _run(material, units, running), strict=True)
+        for (name, seed), result in zip(configs, results, strict=True)
     ]
     total, counts = table["budget"]["total"], table["budget"]["counts"]
     about = {
@@ -144,14 +335,12 @@ def _seeds(seeds: Iterable[int]) -> list[int]:
     return found
 
 
-def _campaign(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
+def _campaign(
+    corpus: Corpus, costs: dict[str, Any], budget: float | None, batch_size: int | None, seed_items: int | None
+) -> dict[str, Any]:
     """What all campaigns have in common: the splits, the prices and the budget."""
-    costs: dict[str, Any] = {}
-    price = None
-    if wishes.prices:
-        costs = {"unit": UNIT, "currency": wishes.currency} | prices_table(corpus, wishes.prices)
-        price = typical_price(corpus, costs)
-    pool, budget, batch_size = len(corpus.in_split(POOL)), wishes.budget, wishes.batch_size
+    price = typical_price(corpus, costs) if costs else None
+    pool = len(corpus.in_split(POOL))
     if budget is None:
         items = max(2, min(MOST_ITEMS, pool // 2))
         budget = items if price is None else round(items * price, 2)
@@ -160,23 +349,25 @@ def _campaign(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
     return {
         "corpus": {"source": "simulation", "dev": DEV, "test": TEST},
         "costs": costs,
-        "budget": plan_loop(budget, price, pool, batch_size=batch_size, seed_items=wishes.seed_items).budget,
+        "budget": plan_loop(budget, price, pool, batch_size=batch_size, seed_items=seed_items).budget,
         "audit": {"share": 0.0, "shadow": False},
     }
 
 
 # -- running -----------------------------------------------------------------------------------------------------------
-def _run(material: Material, units: list[dict[str, Any]], how: Running) -> list[Any]:
+def _run(
+    material: Material, units: list[dict[str, Any]], workers: int | None, folder: Path | None, progress: bool | None
+) -> list[Any]:
     """Run all campaigns, those that are not stored, and return their curves in order."""
-    if how.workers is not None and how.workers < 1:
-        raise ConfigError(f"workers = {how.workers}", fix="use at least one")
-    count = min(how.workers or cores(), len(units))
+    if workers is not None and workers < 1:
+        raise ConfigError(f"workers = {workers}", fix="use at least one")
+    count = min(workers or cores(), len(units))
     engine: Engine = THIS_PROCESS if count == 1 else Processes(count, own_main=False)
     parcel = Parcel.of(material, elsewhere=count > 1)
-    store = None if how.folder is None else ResultStore(how.folder / "results")
-    work = partial(run_cell, place=None if how.folder is None else how.folder / "unfinished")
+    store = None if folder is None else ResultStore(folder / "results")
+    work = partial(run_cell, place=None if folder is None else folder / "unfinished")
     try:
-        with _bar(len(units), how.progress) as watcher:
+        with _bar(len(units), progress) as watcher:
             return run_units(
                 work, units, engine=engine, store=store, watcher=watcher, fill=lambda unit: {**unit, "material": parcel}
             )

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.curves import area
-from bursar.comparison.money import saved_interval
-from bursar.comparison.paired import PairedTest, holm, paired_test
+from bursar.comparison.paired import PairedTest, holm, paired_test, saved_interval
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray
 
@@ -126,7 +125,8 @@ class Simulation:
         found = next((cell for cell in self.cells if (cell.strategy, cell.seed) == (name, seed)), None)
         if found is None:
             raise ConfigError(f"there is no seed {seed}", fix=f"use one of {', '.join(map(str, self.seeds))}")
-        self._check_task(task)
+        if task is not None and task not in self.metrics:
+            raise ConfigError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(self.tasks)}")
         spent = [part.items if self.counts == "items" else part.spent for part in found.rounds]
         names = self.tasks if task is None else [task]
         scores = [float(np.mean([part.scores[name] for name in names])) for part in found.rounds]
@@ -151,15 +151,8 @@ class Simulation:
                 return name
         raise ConfigError(f"{strategy!r} was not simulated", fix=f"use one of {', '.join(self.strategies)}")
 
-    def _check_task(self, task: str | None) -> None:
-        if task is not None and task not in self.metrics:
-            raise ConfigError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(self.tasks)}")
-
     def plot(self, task: str | None = None, ax: Any = None) -> Any:
-        """Draw the curves with matplotlib: means over seeds, with a band from the lowest to the highest seed.
-
-        Draws one task, or the mean over tasks; returns the axes.
-        """
+        """Draw a task or the mean over tasks with matplotlib, and a band over all seeds; return the axes."""
         try:
             import matplotlib.pyplot as plt
         except ImportError:
@@ -197,7 +190,6 @@ class Simulation:
         return pd.DataFrame([vars(found) for found in self.differences(strategy, against)])
 
     def differences(self, strategy: str | None = None, against: str | None = None) -> list[Difference]:
-        """The same as objects."""
         other = self.name_of(against) if against is not None else self.strategies[-1]
         mine = [self.name_of(strategy)] if strategy is not None else [n for n in self.strategies if n != other]
         if not mine or mine == [other]:
@@ -249,5 +241,4 @@ def _grid(spent: Sequence[FloatArray]) -> FloatArray:
     if all(len(one) == len(spent[0]) and np.allclose(one, spent[0]) for one in spent):
         return spent[0]
     low, high = max(float(one[0]) for one in spent), min(float(one[-1]) for one in spent)
-    grid: FloatArray = np.linspace(low, max(low, high), POINTS, dtype=np.float64)
-    return grid
+    return np.linspace(low, max(low, high), POINTS, dtype=np.float64)

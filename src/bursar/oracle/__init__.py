@@ -1,11 +1,9 @@
 """How far is a labelling order from the best one?"""
 
-from bursar.oracle.chain import SearchPlan, SearchState
 from bursar.oracle.judge import Judge, ScoreCache
-from bursar.oracle.orders import Order, quality
 from bursar.oracle.probe import ProbeJudge
-from bursar.oracle.problem import LabellingProblem
-from bursar.oracle.search import SearchOptions, search
+from bursar.oracle.problem import LabellingProblem, Order, quality
+from bursar.oracle.search import SearchOptions, SearchPlan, SearchState, search
 
 __all__ = [
     "Judge",

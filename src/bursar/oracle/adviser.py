@@ -13,11 +13,10 @@ from bursar.campaign.sections import Section
 from bursar.compute import make_engine
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress
-from bursar.oracle.chain import SearchPlan
 from bursar.oracle.comparison import STEPS, plan_of
-from bursar.oracle.judge_registry import PROBE, known_judge
-from bursar.oracle.run_comparison import OracleRequest, ask_oracle, current_answer
-from bursar.oracle.run_question import judged_tasks
+from bursar.oracle.judge import PROBE, known_judge
+from bursar.oracle.run_comparison import OracleRequest, ask_oracle, current_answer, judged_tasks
+from bursar.oracle.search import SearchPlan
 
 
 class OracleSection(Section):
@@ -41,7 +40,6 @@ class OracleSection(Section):
 
     @property
     def plan(self) -> SearchPlan:
-        """The plan of the search."""
         return plan_of(self.steps, self.greedy_steps, self.cooling, self.judge)
 
     @classmethod

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.oracle.chain import SearchPlan
-from bursar.oracle.judge import Judge
-from bursar.oracle.judge_registry import PROBE
-from bursar.oracle.orders import Order, quality
-from bursar.oracle.search import SearchOptions, search
+from bursar.oracle.judge import PROBE, Judge
+from bursar.oracle.problem import Order, quality
+from bursar.oracle.search import SearchOptions, SearchPlan, search
 from bursar.ragged import FloatArray
 from bursar.random_streams import rng
 
@@ -32,13 +30,7 @@ STEPS = 5_000
 def plan_of(
     steps: int | None = None, greedy_steps: int | None = None, cooling: float | None = None, judge: str = PROBE
 ) -> SearchPlan:
-    """A plan with defaults: a fifth as many greedy steps, and a cooling that ends at the same temperature.
-
-    >>> plan_of().steps, plan_of().greedy_steps, plan_of().cooling
-    (5000, 1000, 10.0)
-    >>> plan_of(25_000).cooling, plan_of(25_000, judge="lstm").cooling
-    (2.0, 0.1)
-    """
+    """A plan with defaults: a fifth as many greedy steps, and a cooling that ends at the same temperature."""
     steps = STEPS if steps is None else steps
     coldest = COLDEST_PROBE if judge == PROBE else COLDEST
     return SearchPlan(
@@ -62,7 +54,6 @@ class OrderScores:
         return cls({part: np.array(curve, dtype=float) for part, curve in curves.items()})
 
     def as_json(self) -> dict[str, Any]:
-        """The curves, and the quality on each part."""
         return {
             "curves": {part: curve.tolist() for part, curve in self.curves.items()},
             "quality": {part: self.quality(part) for part in self.curves},
@@ -71,15 +62,7 @@ class OrderScores:
 
 @dataclass(frozen=True, eq=False)
 class OrderComparison:
-    """The scores of random orders, of each strategy's order and of the best order found, by the same judge.
-
-    >>> curves = [OrderScores({"test": np.array(curve)}) for curve in ([0.5, 0.5], [0.6, 0.6], [0.75, 0.75])]
-    >>> low, high, best = curves
-    >>> order = Order.of(np.array([[0], [1]]))
-    >>> found = OrderComparison(SearchPlan(), 0, {"test": 0.4}, (low, high), {"MT-AVG": high}, best, order)
-    >>> round(found.share("MT-AVG"), 3), round(found.random("test")[0], 3)
-    (0.25, 0.55)
-    """
+    """The scores of random orders, of each strategy's order and of the best order found, by the same judge."""
 
     plan: SearchPlan
     seed: int
@@ -110,10 +93,7 @@ class OrderComparison:
         return way if way > BEYOND_LUCK * spread else None
 
     def share(self, arm: str, part: str = "test") -> float | None:
-        """How far a strategy came from random (0) to the best order (1); ``None`` if ``way`` is.
-
-        It is below 0 if worse than the mean of random orders, above 1 if better than the best order found.
-        """
+        """How far a strategy came from random (0, below if worse) to the best order (1); ``None`` if ``way`` is."""
         way = self.way(part)
         return None if way is None else (self.arms[arm].quality(part) - self.random(part)[0]) / way
 
@@ -137,7 +117,6 @@ class OrderComparison:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> OrderComparison:
-        """Convert from JSON values."""
         return cls(
             SearchPlan(**found["plan"]),
             int(found["seed"]),
@@ -157,10 +136,9 @@ def compare_orders(
     seed: int = 0,
     options: SearchOptions | None = None,
 ) -> OrderComparison:
-    """Search for the best order and compare it with these and with random ones.
+    """Search for the best order and compare it with these, which must have one shape, and with random ones.
 
-    All orders must have the same number of batches and the same batch size. The result depends only on the judge, the
-    orders, the plan and the seed, even if the search is interrupted and resumed.
+    The result depends only on the judge, the orders, the plan and the seed, even if the search is interrupted.
     """
     shapes = {order.batches.shape for order in orders.values()}
     if len(shapes) != 1:
@@ -185,11 +163,7 @@ def compare_orders(
 
 
 def random_orders(pool: int, batches: int, size: int, seed: int, count: int = RANDOM_ORDERS) -> list[Order]:
-    """Different random orders.
-
-    >>> len({tuple(order.items.tolist()) for order in random_orders(pool=50, batches=3, size=4, seed=0)})
-    20
-    """
+    """Different random orders."""
     seeds = rng(seed, "random orders").bit_generator.seed_seq.generate_state(count).tolist()
     return [Order.random(pool, batches, size, one) for one in seeds]
 

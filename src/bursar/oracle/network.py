@@ -17,9 +17,7 @@ from bursar.learners.features import classes_of
 from bursar.learners.lockstep import CodedTexts, FitJob, LockstepTraining, Network, Settings, Trained
 from bursar.learners.lockstep.network import Score
 from bursar.learners.lockstep.texts import word_vectors
-from bursar.oracle.async_evaluation import LocalStream, SetsByKey
-from bursar.oracle.judge import Judge
-from bursar.oracle.judge_registry import ARCHITECTURES
+from bursar.oracle.judge import ARCHITECTURES, Judge, LocalStream, SetsByKey
 from bursar.oracle.probe import score_of
 from bursar.oracle.problem import PARTS, LabellingProblem
 from bursar.ragged import FloatArray, IntArray
@@ -47,10 +45,7 @@ class _Task:
 
 
 class NetworkJudge(Judge):
-    """One small network per task, trained on the warm start and a set, with early stopping on the items set aside.
-
-    The seed is that of all trainings: initial weights, the order of batches, dropout.
-    """
+    """One small network per task, trained on the warm start and a set; the items set aside stop it early."""
 
     def __init__(
         self, problem: LabellingProblem, architecture: str, *, seed: int = 0, options: NetworkOptions | None = None
@@ -58,11 +53,8 @@ class NetworkJudge(Judge):
         options = options or NetworkOptions()
         self.problem, self.seed, self.pool = problem, seed, len(problem.pool)
         self.settings = replace(options.settings or Settings(), batch=min(problem.size, LARGEST))
-        counts = problem.counts.values()
-        self.rows = {
-            part: np.arange(end - count, end)
-            for part, count, end in zip(PARTS, counts, np.cumsum([*counts]), strict=True)
-        }
+        ends = np.cumsum([*problem.counts.values()])
+        self.rows = {part: np.arange(end - problem.counts[part], end) for part, end in zip(PARTS, ends, strict=True)}
         make = _maker(problem, architecture, options)
         self.tasks = {name: self._task(task, name, make) for name, task in problem.corpus.schema.items()}
         self.lanes = self.settings.lanes or max(made.network.lanes for made in self.tasks.values())
@@ -89,30 +81,20 @@ class NetworkJudge(Judge):
         return NetworkStream(self)
 
     def job(self, items: IntArray) -> FitJob:
-        """The training of a set."""
         return FitJob(np.concatenate([self.rows["warm"], self.rows["pool"][items]]), self.seed)
 
     def score(self, name: str, model: Trained, part: str) -> float:
-        """The score of a model on a part."""
         made = self.tasks[name]
         guesses = self.logits(name, model, part).argmax(axis=-1)
         return score_of(made.targets[part], guesses, classes_of(self.problem.corpus.schema[name]), self.problem.metric)
 
     def training(self, name: str) -> LockstepTraining:
-        """A training in lockstep for a task."""
         network = self.tasks[name].network
         return LockstepTraining(network, self.settings, select=self.rows["aside"], score=self._measure(network))
 
     def trained(self, name: str, sets: Sequence[IntArray]) -> list[Trained]:
-        """The models of a task, trained together."""
-        network = self.tasks[name].network
-        return lockstep.train(
-            network,
-            [self.job(items) for items in sets],
-            self.settings,
-            select=self.rows["aside"],
-            score=self._measure(network),
-        )
+        network, jobs = self.tasks[name].network, [self.job(items) for items in sets]
+        return lockstep.train(network, jobs, self.settings, select=self.rows["aside"], score=self._measure(network))
 
     def logits(self, name: str, model: Trained, part: str, kept: Tensor | None = None) -> NDArray[Any]:
         """A model's logits for all units of a part, (units, labels), with the features ``kept`` by dropout."""
@@ -155,9 +137,8 @@ class NetworkStream(LocalStream):
             done = training.step()
             for key in [key for key, numbers in self.numbers.items() if numbers[name] in done] if done else []:
                 self.scores[key][name] = self.judge.score(name, done[self.numbers[key][name]], "validation")
-        ready = [key for key, scores in self.scores.items() if len(scores) == len(self.trainings)]
         found = {}
-        for key in ready:
+        for key in [key for key, scores in self.scores.items() if len(scores) == len(self.trainings)]:
             del self.numbers[key]
             scores = self.scores.pop(key)
             found[key] = float(np.mean([scores[name] for name in self.trainings]))
@@ -207,11 +188,7 @@ def _texts(items: Corpus) -> CodedTexts:
 
 
 def _padded(values: IntArray, lengths: IntArray, fill: int) -> IntArray:
-    """Pad rows of different lengths to a rectangle.
-
-    >>> _padded(np.array([1, 2, 3]), np.array([1, 2]), -1).tolist()
-    [[1, -1], [2, 3]]
-    """
+    """Pad rows of different lengths to a rectangle."""
     inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
     found: IntArray = np.full(inside.shape, fill, dtype=np.int64)
     found[inside] = values

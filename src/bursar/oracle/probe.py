@@ -65,9 +65,8 @@ class RidgeTask:
         self.targets = np.eye(labels)[pool.codes]  # (units, labels)
         self.offsets = pool.offsets
         if len(self.pool) * float(STEPS) ** 2 >= EXACT:
-            raise ConfigError(
-                f"a pool of {len(self.pool):,} units is too large for exact sums", fix="use a smaller pool"
-            )
+            message = f"a pool of {len(self.pool):,} units is too large for exact sums"
+            raise ConfigError(message, fix="use a smaller pool")
         first = self._whole(warm.features)
         self.warm = first.T @ first, first.T @ np.eye(labels)[warm.codes]
         self.held = {
@@ -103,10 +102,8 @@ class RidgeTask:
         padded = np.zeros((len(solution), -(-self.labels // LANES) * LANES), dtype=np.float32)
         padded[:, : self.labels] = solution
         padded[-1, self.labels :] = -np.inf  # the intercept of labels that do not exist
-        found = []
-        for rows, codes in (self.held[part] for part in parts):
-            found.append(score_of(codes, (rows @ padded).argmax(axis=1), self.labels, self.metric))
-        return found
+        held = (self.held[part] for part in parts)
+        return [score_of(codes, (rows @ padded).argmax(axis=1), self.labels, self.metric) for rows, codes in held]
 
     def coefficients(self, items: IntArray) -> FloatArray:
         """(width + 1, labels), for features in steps; the last row is the intercept, which is not penalised."""
@@ -155,12 +152,7 @@ class RidgeTask:
 
 
 def score_of(codes: IntArray, guesses: IntArray, labels: int, metric: str) -> float:
-    """Accuracy, or F1 weighted by the frequency of labels.
-
-    >>> codes, guesses = np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1])
-    >>> round(score_of(codes, guesses, 2, "weighted_f1"), 6), score_of(codes, guesses, 2, "accuracy")
-    (0.857143, 0.75)
-    """
+    """Accuracy, or F1 weighted by the frequency of labels."""
     if metric == "accuracy":
         return float((guesses == codes).mean())
     return class_f1(codes, guesses, labels)[1]
@@ -176,17 +168,14 @@ class ProbeJudge(Judge):
     @classmethod
     def of(cls, problem: LabellingProblem, *, penalty: float | None = None, progress: Progress = no_progress) -> Self:
         """A judge on principal components of the bundled encoder's vectors, or of pixels."""
-        refused = [
-            name for name, task in problem.corpus.schema.items() if not isinstance(task, (Classification, Tagging))
-        ]
-        if refused:
-            raise ConfigError(
-                f"the probe cannot judge task {refused[0]!r} ({problem.corpus.schema[refused[0]].kind})",
-                fix="use classification or tagging tasks",
-            )
+        schema = problem.corpus.schema
+        for name, task in schema.items():
+            if not isinstance(task, (Classification, Tagging)):
+                message = f"the probe cannot judge task {name!r} ({task.kind})"
+                raise ConfigError(message, fix="use classification or tagging tasks")
         tasks = {}
         for name, rows in rows_of(problem, progress).items():
-            labels = classes_of(problem.corpus.schema[name])
+            labels = classes_of(schema[name])
             with one_thread():  # here and below: the last bits of products depend on the number of threads
                 tasks[name] = RidgeTask(rows, labels, metric=problem.metric, penalty=penalty)
         return cls(tasks)
@@ -222,10 +211,7 @@ def vectors_of(
     parts: Sequence[str] = PARTS,
     progress: Progress = no_progress,
 ) -> dict[str, NDArray[np.floating]]:
-    """The vectors of items, or of their words, by part: principal components of those of pool, warm start and aside.
-
-    ``parts`` must include these three.
-    """
+    """Vectors of items or words by part: principal components of those of pool, warm start and aside."""
     if problem.corpus.images is not None:
         raw = {part: pixels(problem.parts[part]) for part in parts}
     else:

@@ -107,11 +107,7 @@ def difference_table(results: Sequence[RunResult]) -> Table:
 
 
 def difference_row(found: Difference, scale: Scale) -> tuple[str, str, str, str]:
-    """A paired difference in words.
-
-    >>> difference_row(Difference("COVER", "RANDOM", 3, 0.021, 0.01, 0.032), Scale(percent=True))
-    ('COVER against random', '3', '+2.1 points', '+1.0 to +3.2 points')
-    """
+    """A paired difference in words."""
     names = f"{arm_name(found.arm)} against {arm_name(found.other)}"
     interval = "unknown with one seed"
     if found.low is not None and found.high is not None:

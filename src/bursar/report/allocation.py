@@ -40,7 +40,10 @@ def render_allocation(advice: SplitAdvice, name: str, about: Mapping[str, str]) 
         split=split_table(advice),
         reasons=advice.reasons,
         informs=informs_table(advice),
-        curves=curves_table(charts["curves"]),
+        curves=Table(
+            ("Task", "Cost", "Gain"),
+            tuple((line.name, f"{p.x:,.2f}", number(p.y)) for line in charts["curves"].lines for p in line.points),
+        ),
         curves_note=_curves_note(advice),
         moves=moves_table(advice),
         cases=len(advice.outcomes),
@@ -91,12 +94,6 @@ def curves_chart(advice: SplitAdvice) -> Chart:
     return Chart(
         words, Axis(*x, "cost of its labels"), Axis(*y), "Gain from labels of one task", "in labels", lines=lines
     )
-
-
-def curves_table(chart: Chart) -> Table:
-    """The points of the gain curves."""
-    rows = [(line.name, f"{point.x:,.2f}", number(point.y)) for line in chart.lines for point in line.points]
-    return Table(("Task", "Cost", "Gain"), tuple(rows))
 
 
 def _curves_note(advice: SplitAdvice) -> str:
@@ -192,9 +189,5 @@ def _ends(gain: PredictedGain) -> str:
 
 
 def described(about: Mapping[str, Any]) -> dict[str, str]:
-    """How estimates were measured, in words.
-
-    >>> described({"informer": "lookahead", "items": 200, "own_gains": {"a": 1.0}})
-    {'informer': 'lookahead', 'items': '200'}
-    """
+    """How estimates were measured, in words."""
     return {key.replace("_", " "): str(value) for key, value in about.items() if not isinstance(value, Mapping)}

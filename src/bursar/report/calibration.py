@@ -44,11 +44,7 @@ class TaskCalibration:
     verdict: Verdict
 
     def __str__(self) -> str:
-        """The verdict and the size of the gap, consistent with the rounded numbers beside it.
-
-        >>> str(TaskCalibration("intent", 400, 0.914, 0.826, (0.97, 0.9, 120), 0.09, 0.07, Verdict.OVERCONFIDENT))
-        'overconfident by 0.08'
-        """
+        """The verdict and the size of the gap, consistent with the rounded numbers beside it."""
         match self.verdict:
             case Verdict.OVERCONFIDENT | Verdict.UNDERCONFIDENT:
                 return f"{self.verdict} by {abs(round(self.confidence, 2) - round(self.accuracy, 2)):.2f}"

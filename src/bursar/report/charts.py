@@ -151,11 +151,7 @@ class Chart:
     notes: Sequence[Note] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """JSON for the script, without default values.
-
-        >>> Chart("None.", Axis(0, 1), Axis(0, 1), rules=[Rule("muted", (0, 0), (1, 1))]).to_json()["rules"]
-        [{'look': 'muted', 'start': [0, 0], 'end': [1, 1]}]
-        """
+        """JSON for the script, without default values."""
         encoded: dict[str, Any] = _encoded(self)
         return encoded
 
@@ -186,11 +182,7 @@ def arm_look(at: int) -> Look:
 
 
 def thing_look(at: int) -> str:
-    """The colour of reading (0) or of a task (from 1).
-
-    >>> thing_look(0), thing_look(1), thing_look(6)
-    ('reading', 'task-1', 'task-1')
-    """
+    """The colour of reading (0) or of a task (from 1)."""
     return "reading" if at == 0 else f"task-{(at - 1) % TASK_COLOURS + 1}"
 
 
@@ -237,11 +229,7 @@ def heat_map(
 
 
 def _shades(values: Sequence[float]) -> dict[float, float]:
-    """The strength of colour of each value; negative values get a second hue if there are positive ones, too.
-
-    >>> _shades([1.0, 2.0, 3.0]), _shades([-1.0, 2.0])
-    ({1.0: 0.0, 2.0: 0.5, 3.0: 1.0}, {-1.0: -0.5, 2.0: 1.0})
-    """
+    """The strength of colour of each value; negative values get a second hue if there are positive ones, too."""
     known = sorted(value for value in values if value)
     if known and known[0] < 0 < known[-1]:
         most = max(-known[0], known[-1])

@@ -24,7 +24,8 @@ AXES = {
 
 def render_law(law: Law, name: str) -> str:
     """The HTML page. Equal laws give equal pages."""
-    charts = residual_charts(law)
+    charts, half, scale = residual_charts(law), law.held_out.half_width(law.level), law.scaling.get("score", 1.0)
+    level = f"{100 * law.level:.0f} % interval"
     return fill(
         "law.html",
         ["page.css", "figures.css"],
@@ -35,10 +36,13 @@ def render_law(law: Law, name: str) -> str:
         tiles=error_tiles(law),
         variables=variables_table(law),
         warnings=[sentence(warning) for warning in law.warnings],
-        interval=_interval_words(law),
+        interval=f"There are too few held-out settings for a {level}."
+        if half is None
+        else f"The grey band is ± {half:.3f}, the {level} for new settings.",
         points=points_table(law),
         front=front_table(law),
-        about={key: _shown(value) for key, value in law.about.items()} | _scaling(law),
+        about={key: _shown(value) for key, value in law.about.items()}
+        | ({"score in the search": f"times {scale:g}"} if scale != 1 else {}),
     )
 
 
@@ -125,13 +129,6 @@ def error_tiles(law: Law) -> list[tuple[str, str, str]]:
     return found
 
 
-def _interval_words(law: Law) -> str:
-    half = law.held_out.half_width(law.level)
-    if half is None:
-        return f"There are too few held-out settings for a {100 * law.level:.0f} % interval."
-    return f"The grey band is ± {half:.3f}, the {100 * law.level:.0f} % interval for new settings."
-
-
 def origin_words(law: Law) -> str:
     """How the law was found, and in what."""
     about, scale = law.about, law.scaling.get("score", 1.0)
@@ -146,11 +143,6 @@ def _named(origin: str) -> str:
     return f"found by {origin}" if known is None else f"the form of paper 2’s equation {known.equation}, refitted"
 
 
-def _scaling(law: Law) -> dict[str, str]:
-    scale = law.scaling.get("score", 1.0)
-    return {"score in the search": f"times {scale:g}"} if scale != 1 else {}
-
-
 def _shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "–"
@@ -158,11 +150,7 @@ def _shown(value: Any) -> str:
 
 
 def _power(value: float) -> str:
-    """An exponent.
-
-    >>> _power(-0.001), _power(-0.25), _power(float("nan"))
-    ('0.00', '−0.25', '–')
-    """
+    """An exponent."""
     if not math.isfinite(value):
         return "–"
     text = f"{abs(value):.2f}"

@@ -10,7 +10,7 @@ import numpy as np
 from bursar.campaign.curves import RANDOM
 from bursar.campaign.results import RunResult
 from bursar.oracle.comparison import BEYOND_LUCK, OrderComparison, OrderScores
-from bursar.oracle.judge_registry import PROBE
+from bursar.oracle.judge import PROBE
 from bursar.ragged import FloatArray
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
 from bursar.report.tables import Table
@@ -138,10 +138,7 @@ def oracle_table(answer: Mapping[str, Any]) -> Table:
 
 
 def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
-    """Scores on test items by items bought: a band of random orders, a line for each strategy and the best order.
-
-    ``arms`` are the strategies of the run, in the order of their looks.
-    """
+    """Test scores by items bought, in the looks of ``arms``: strategies, the best order, a band of random ones."""
     gap = OrderComparison.from_json(answer)
     amounts = [gap.size * batch for batch in range(gap.batches + 1)]
 
@@ -188,9 +185,5 @@ def _y(point: Point) -> float:
 
 
 def share_words(share: float | None) -> str:
-    """A share of the way from random to best, in percent.
-
-    >>> share_words(0.341), share_words(-0.12), share_words(-0.001), share_words(None)
-    ('34\u202f%', '−12\u202f%', '0\u202f%', '–')
-    """
+    """A share of the way from random to best, in percent."""
     return "–" if share is None else percent(round(share, 2) + 0.0).replace("-", "−")

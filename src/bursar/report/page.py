@@ -21,25 +21,30 @@ from markupsafe import Markup
 from bursar.campaign import Run
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.campaign.curves import curves_of
+from bursar.campaign.decisions import ConfidenceExample
 from bursar.campaign.results import RunResult
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.laws.joint_vs_single import current_together
 from bursar.report.calibration import calibration_table, calibration_words, reliability_charts, reliability_table
 from bursar.report.charts import Chart, thing_look
-from bursar.report.items import ShownItem, shown_item
 from bursar.report.oracle import oracle_chart, oracle_of, oracle_section
 from bursar.report.run_charts import confidence_charts, drawn_slices, learning_charts, spending_chart
 from bursar.report.spending import round_rows, spending_words
-from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
 from bursar.report.summary import summarise
-from bursar.report.tables import arms_table, audit_table, curve_table, settings
+from bursar.report.tables import arms_table, audit_table, curve_table, settings, split_table, split_words
 from bursar.report.together import section_of
 from bursar.report.wording import THIN, round_phrase, sentence, strategy_name
+from bursar.tasks import Tagging, Task
 
 REPORT_FILE = "report.html"
 MOST_COLUMNS = 6  # of tiles
+POLICY = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+MOST_CHARACTERS = 420  # of a text that are shown
+MOST_CHIPS = 12
+
+Offsets = Sequence[tuple[int, int]]
 
 
 def write_report(run: Run, path: Path | None = None) -> Path:
@@ -83,7 +88,7 @@ def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any]
     if answer:
         charts["oracle"] = oracle_chart(answer, list(result.arms))
     if together:
-        charts["together"] = together.chart
+        charts["together"] = together["chart"]
     summary = summarise(result)
     return fill(
         "page.html",
@@ -124,6 +129,7 @@ def fill(template: str | Traversable, styles: Sequence[str], charts: Mapping[str
     """Render a self-contained page from a template of this package, by name, or from the file of another."""
     environment = _environment()
     script = bundled("static/elements.js", "static/charts.js", "page.js")
+    digest = hashlib.sha256(script.encode()).digest()
     found = (
         environment.get_template(template)
         if isinstance(template, str)
@@ -134,7 +140,8 @@ def fill(template: str | Traversable, styles: Sequence[str], charts: Mapping[str
         data=Markup(embedded({key: chart.to_json() for key, chart in charts.items()})),
         charts=charts,
         script=Markup(script),
-        policy=_policy(script),
+        # No network and no other script, so that even text that slipped through as markup could not run.
+        policy=f"default-src 'none'; script-src 'sha256-{base64.b64encode(digest).decode()}'; {POLICY}",
         **values,
     )
 
@@ -157,11 +164,7 @@ def bundled(*names: str) -> str:
 
 
 def embedded(data: Any) -> str:
-    """JSON that is safe inside a script element: nothing in it ends the element or starts a comment.
-
-    >>> embedded({"text": "</script><!-- \\u2028"})
-    '{"text":"\\\\u003c/script\\\\u003e\\\\u003c!-- \\\\u2028"}'
-    """
+    """JSON that is safe inside a script element: nothing in it ends the element or starts a comment."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -209,13 +212,94 @@ def _views(result: RunResult, corpus: Corpus) -> list[View]:
     ]
 
 
-# -- files and security policy ---------------------------------------------------------------------------------------
 def _own_file(name: str) -> str:
     return (files("bursar.report") / name).read_text(encoding="utf-8")
 
 
-def _policy(script: str) -> str:
-    """No network and no other script, so that even text that slipped through as markup could not run."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src 'sha256-{digest}'; {rest}"
+# -- examples of items -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class TextPiece:
+    """A part of a text: plain, marked as a span, or a word with its tag."""
+
+    text: str
+    span: str = ""
+    tag: str = ""
+
+
+@dataclass(frozen=True)
+class TaskPrediction:
+    """The prediction for one task, and its confidence."""
+
+    task: str
+    kind: str
+    colour: int  # of the task, from 1
+    confidence: float
+    chips: tuple[str, ...]
+    more: int  # chips left out
+    marked: int | None  # number of labels marked in the text; ``None`` if they are chips
+
+
+@dataclass(frozen=True)
+class ShownItem:
+    """An item of the report."""
+
+    id: str
+    pieces: tuple[TextPiece, ...]
+    pair: str | None
+    left_out: int  # characters
+    marks: int  # the colour of the task whose spans are marked
+    predictions: tuple[TaskPrediction, ...]
+
+
+def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
+    """An example item of a round with its text."""
+    at = int(corpus.positions([example.id])[0])
+    item = corpus[at]
+    offsets = [(a, b) for a, b in corpus.texts.spans[at].tolist()] if corpus.texts is not None else []
+    marked = _marked(corpus.schema)
+    text = item.text or ""
+    end = len(text)
+    if end > MOST_CHARACTERS:  # after the last whole word
+        end = max((last for _, last in offsets if last <= MOST_CHARACTERS), default=MOST_CHARACTERS)
+    marked_task = corpus.schema[marked] if marked is not None else None
+    pieces = _pieces(text[:end], offsets, marked_task, example.guess.get(marked or "")) if text else []
+    predictions, colours = [], {name: k % 5 + 1 for k, name in enumerate(corpus.schema)}
+    for name, task in corpus.schema.items():
+        guess, in_text = example.guess[name], name == marked and bool(text)
+        chips = [] if in_text else task.show(guess, item.words)
+        shown, more = tuple(chips[:MOST_CHIPS]), max(0, len(chips) - MOST_CHIPS)
+        confidence = min(1.0, max(0.0, float(example.confidence[name])))
+        labels = len(guess) if in_text else None
+        predictions.append(TaskPrediction(name, task.kind, colours[name], confidence, shown, more, labels))
+    colour = colours[marked] if marked is not None else 1
+    pair = item.pair if item.pair is None or len(item.pair) <= MOST_CHARACTERS else item.pair[:MOST_CHARACTERS] + "…"
+    return ShownItem(item.id, tuple(pieces), pair, len(text) - end, colour, tuple(predictions))
+
+
+def _marked(schema: Mapping[str, Task]) -> str | None:
+    """The task whose labels are marked in the text: the first with spans, else one that tags every word."""
+    taggings = sorted((t for t in schema.values() if isinstance(t, Tagging)), key=lambda task: task.every_word)
+    return taggings[0].name if taggings else None
+
+
+def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[TextPiece]:
+    """Split a text at its marked spans. Of two overlapping spans, the first is marked."""
+    if task is None or not value:
+        return [TextPiece(text)]
+    pieces, at = [], 0
+    every_word = isinstance(task, Tagging) and task.every_word
+    for first, last, label in sorted(task.marks(value).spans, key=lambda span: span[:2]):
+        if last > len(offsets):
+            break
+        start, end = offsets[first][0], offsets[last - 1][1]
+        if start < at:
+            continue
+        if end > len(text):
+            break
+        if start > at:
+            pieces.append(TextPiece(text[at:start]))
+        pieces.append(TextPiece(text[start:end], tag=label) if every_word else TextPiece(text[start:end], span=label))
+        at = end
+    if at < len(text):
+        pieces.append(TextPiece(text[at:]))
+    return pieces

@@ -140,12 +140,7 @@ def labels_of(lines: Iterable[SpendingLine]) -> int:
 
 
 def bought_words(lines: Sequence[SpendingLine]) -> str:
-    """What these lines paid for.
-
-    >>> read = SpendingLine(0, "seed", "reading", estimate=4, actual=4, items=2, answers=2)
-    >>> bought_words([read, SpendingLine(0, "seed", "intent", estimate=3, actual=3, items=1, answers=1)])
-    '2 items and 1 label'
-    """
+    """What these lines paid for."""
     return f"{counted(items_of(lines), 'item')} and {counted(labels_of(lines), 'label')}"
 
 

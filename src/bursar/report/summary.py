@@ -1,4 +1,7 @@
-"""The top of the report: what was spent, how good the model is, and how that compares with random labelling."""
+"""The top of the report: what was spent, how good the model is, and what was saved against random labelling.
+
+The web page and the command line use these words, too.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import math
 from dataclasses import dataclass
 
 from bursar.campaign.curves import RANDOM, CurveComparison, compare, curves_of
-from bursar.campaign.results import RunResult
-from bursar.report.saved import LITTLE, TITLE, saved_tile, saved_words, saving
+from bursar.campaign.results import RunResult, SavedShare
+from bursar.campaign.savings import A_LOT, FEWEST_ITEMS, saved_against_random
 from bursar.report.spending import bought_words, items_of, labels_of, open_round
 from bursar.report.wording import (
     NINETY_PERCENT,
@@ -19,6 +22,7 @@ from bursar.report.wording import (
     listed,
     mean_scale,
     metric_name,
+    percent,
     round_phrase,
     sentence,
     strategy_name,
@@ -26,6 +30,8 @@ from bursar.report.wording import (
 from bursar.selection import make_strategy
 
 LEVEL = 0.0005  # scores closer than this look the same
+TITLE = "Cost against random"
+LITTLE = 0.005  # share of the money that counts as nothing
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,17 @@ class Summary:
 def summarise(result: RunResult) -> Summary:
     """Summarise a run."""
     over, status = _status(result)
-    lead = [_spent_words(result)]
-    if result.main.rounds:
+    main, name = result.main, sentence(strategy_name(result.main))
+    bought = f"{name} spent {Money.of(result).show(main.spent)} on {bought_words(main.spending)}."
+    lead = [bought if main.spending else f"{name} has not bought anything yet."]
+    if main.rounds:
         lead += [_score_words(result), comparison_words(result), saved_words(result)]
-    return Summary(status, over, tuple(words for words in lead if words), _cautions(result), tuple(_tiles(result)))
+    caution = (
+        f"One run with one seed: on {counted(result.corpus.test, 'test item')}, a score is known to about "
+        f"±{mean_scale(result).difference(luck_of(result))}, so a smaller difference may be luck."
+    )
+    cautions = () if comparison_of(result) is None else (caution,)
+    return Summary(status, over, tuple(words for words in lead if words), cautions, tuple(_tiles(result)))
 
 
 def final_scores(result: RunResult) -> list[FinalScore]:
@@ -154,13 +167,6 @@ def _status(result: RunResult) -> tuple[bool, str]:
     return False, f"In progress: {scored} of {counted(planned, 'round')} done"
 
 
-def _spent_words(result: RunResult) -> str:
-    main, name = result.main, strategy_name(result.main)
-    if not main.spending:
-        return f"{sentence(name)} has not bought anything yet."
-    return f"{sentence(name)} spent {Money.of(result).show(main.spent)} on {bought_words(main.spending)}."
-
-
 def _score_words(result: RunResult) -> str:
     scores = final_scores(result)
     if not scores:
@@ -168,15 +174,6 @@ def _score_words(result: RunResult) -> str:
     where = "test set" if result.main.tested else "latest audit slice"
     parts = [f"{score} {metric_name(score.metric)} for {score.task}" for score in scores]
     return f"The model reaches {listed(parts)} on the {where}."
-
-
-def _cautions(result: RunResult) -> tuple[str, ...]:
-    if comparison_of(result) is None:
-        return ()
-    return (
-        f"One run with one seed: on {counted(result.corpus.test, 'test item')}, a score is known to about "
-        f"±{mean_scale(result).difference(luck_of(result))}, so a smaller difference may be luck.",
-    )
 
 
 def luck_of(result: RunResult) -> float:
@@ -201,8 +198,9 @@ def _tiles(result: RunResult) -> list[Tile]:
     for score in final_scores(result):
         note, tone, scale = metric_name(score.metric), "", Scale.of(score.metric)
         if compared is not None:
-            gain = compared.mine[score.task] - compared.others[score.task]
-            note, tone = f"{note}, {_versus(scale, gain, arm_name(compared.other))}", _tone(gain, luck)
+            gain, other = compared.mine[score.task] - compared.others[score.task], arm_name(compared.other)
+            by = f"{scale.difference(gain)} {'above' if gain > 0 else 'below'}" if abs(gain) >= LEVEL else "level with"
+            note, tone = f"{note}, {by} {other}", _tone(gain, luck)
         elif score.interval:
             note += f", 90{THIN}% interval {scale.between(*score.interval)}"
         tiles.append(Tile(score.task, str(score), note, tone))
@@ -213,12 +211,6 @@ def _tiles(result: RunResult) -> list[Tile]:
             tone = _tone(compared.gain, luck)
         tiles.append(Tile(TITLE, value, note, tone))
     return tiles
-
-
-def _versus(scale: Scale, gain: float, other: str) -> str:
-    if abs(gain) < LEVEL:
-        return f"level with {other}"
-    return f"{scale.difference(gain)} {'above' if gain > 0 else 'below'} {other}"
 
 
 def _tone(gain: float, luck: float) -> str:
@@ -236,3 +228,67 @@ def _budget_words(result: RunResult) -> str:
     if total is not None:
         return f"{words}, of at most {money.show(round(total / float(money.unit)))}"
     return words if money.currency else f"units, {words}"
+
+
+# -- what was saved against random labelling -------------------------------------------------------------------------
+def saving(share: float) -> str:
+    """A saved share, as less or more. Above twice the cost, the exact amount means little."""
+    if share < -1:
+        return "over twice as much"
+    if abs(share) < LITTLE:
+        return "as much"
+    return f"{percent(abs(share))} {'less' if share > 0 else 'more'}"
+
+
+def saved_tile(result: RunResult) -> tuple[str, str, str] | None:
+    """Value, note and tone (good, poor or neither) of the tile; ``None`` for random itself."""
+    found = saved_against_random(result)
+    if found is None:
+        return None
+    if found.share is None:
+        return "Not known yet", unknown_words(result), ""
+    value = sentence(saving(found.share))
+    if found.by == "curves":
+        return value, "for the score that both reached, in one run", ""
+    tone = "good" if (found.low or 0.0) > 0 else "poor" if (found.high or 0.0) < 0 else ""
+    labels = counted(_audit_items(result), "audit label")
+    return value, f"{_interval(found)}, by {labels}", tone
+
+
+def saved_words(result: RunResult) -> str:
+    """The savings by the audit, in a sentence; empty if the curves show them, and for random itself."""
+    found = saved_against_random(result)
+    if found is None or found.by == "curves":
+        return ""
+    if found.share is None:
+        return f"Savings against random are not known yet: {unknown_words(result)}."
+    than = "as" if abs(found.share) < LITTLE else "than"
+    cost = f"{saving(found.share)} {than} random labelling"
+    return f"By the audit, it cost {cost} for the same score ({_interval(found)})."
+
+
+def unknown_words(result: RunResult) -> str:
+    """A clause: why the savings are not known, and what is needed."""
+    audit = result.config.audit
+    if not audit.share:
+        return "there are no audit slices, and no random run to compare with"
+    if not audit.shadow:
+        return "audit.shadow is off, and there is no random run to compare with"
+    found = saved_against_random(result)
+    assert found is not None
+    if found.low is None and result.corpus.test:
+        return "at least one round of selected items is needed"
+    if found.low is None:
+        return f"at least {FEWEST_ITEMS} audit items are needed, and there are {_audit_items(result)}"
+    if found.needed is None:
+        return "the budget buys too few audit labels"
+    needed = counted(found.needed, "audit label")
+    return f"telling {percent(A_LOT)} from nothing needs about {needed}, and there are {_audit_items(result)}"
+
+
+def _interval(found: SavedShare) -> str:
+    return f"90{THIN}% interval {saving(found.low or 0.0)} to {saving(found.high or 0.0)}"
+
+
+def _audit_items(result: RunResult) -> int:
+    return sum(part.items for part in result.main.audit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bursar.laws.joint_vs_single import outcome_of
@@ -19,31 +18,18 @@ SHIFTS = {PREDICTED: 0.16, MEASURED: -0.16}  # of a row, if a task has both
 Part = Mapping[str, Any] | None  # a prediction (advice) or a measurement (check)
 
 
-@dataclass(frozen=True)
-class Together:
-    """The section of a run's report."""
-
-    words: tuple[str, ...]
-    note: str
-    chart: Chart
-    table: Table
-    warnings: tuple[str, ...]
-    measured: bool
-    predicted: bool
-
-
-def section_of(found: Mapping[str, Any]) -> Together:
-    """From a prediction, a measurement, or both."""
+def section_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The section of a run's report, from a prediction, a measurement, or both."""
     advice, check = found.get("advice"), found.get("check")
-    return Together(
-        tuple(_words(advice, check)),
-        _note(advice, check),
-        _chart(advice, check),
-        _table(advice, check),
-        tuple(_warnings(advice)),
-        check is not None,
-        advice is not None,
-    )
+    return {
+        "words": _words(advice, check),
+        "note": _note(advice, check),
+        "chart": _chart(advice, check),
+        "table": _table(advice, check),
+        "warnings": _warnings(advice),
+        "measured": check is not None,
+        "predicted": advice is not None,
+    }
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -122,11 +108,7 @@ def _warnings(advice: Part) -> list[str]:
 
 
 def _between(gain: Mapping[str, float]) -> str:
-    """A difference with its interval, in points.
-
-    >>> _between({"value": 0.0134, "low": -0.01, "high": 0.037})
-    '+1.3 (−1.0 to +3.7)'
-    """
+    """A difference with its interval, in points."""
     return f"{_signed(gain['value'])} ({_signed(gain['low'])} to {_signed(gain['high'])})"
 
 
@@ -172,11 +154,14 @@ def _chart(advice: Part, check: Part) -> Chart:
     """Differences with their intervals, a row per task: the prediction above the measurement."""
     shown = [(name, part["tasks"]) for name, part in ((PREDICTED, advice), (MEASURED, check)) if part is not None]
     tasks = list(dict.fromkeys(name for _, found in shown for name in found))
-    marks = [
-        _mark(name, task, entry["gain"], len(tasks) - 1 - tasks.index(task) + (SHIFTS[name] if len(shown) > 1 else 0.0))
-        for name, found in shown
-        for task, entry in found.items()
-    ]
+    marks = []
+    for name, found in shown:
+        for task, entry in found.items():
+            x, low, high = (round(100 * entry["gain"][key], 3) for key in ("value", "low", "high"))
+            y = len(tasks) - 1 - tasks.index(task) + (SHIFTS[name] if len(shown) > 1 else 0.0)
+            look, shape = LOOKS[name]
+            text = f"{task}, {name}: {_between(entry['gain'])}"
+            marks.append(Mark(look, x, y, low, high, text, shape, size=5, flat=True))
     ends = [end for mark in marks for end in (mark.low, mark.high) if end is not None]
     return Chart(
         f"Difference in points: {listed([mark.text for mark in marks])}.",
@@ -187,9 +172,3 @@ def _chart(advice: Part, check: Part) -> Chart:
         marks=marks,
         rules=[Rule("muted", (0, -0.5), (0, len(tasks) - 0.5), "solid")],
     )
-
-
-def _mark(name: str, task: str, gain: Mapping[str, float], y: float) -> Mark:
-    look, shape = LOOKS[name]
-    x, low, high = (round(100 * gain[key], 3) for key in ("value", "low", "high"))
-    return Mark(look, x, y, low, high, f"{task}, {name}: {_between(gain)}", shape, size=5, flat=True)

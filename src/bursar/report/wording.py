@@ -26,11 +26,7 @@ SHARES = ("accuracy", "f1", "las")  # scores that read as percentages
 
 @dataclass(frozen=True)
 class Money:
-    """Amounts in whole units, as money.
-
-    >>> Money(Decimal("0.01"), "€").show(123456), Money(Decimal(1), "").show(2512)
-    ('€1,234.56', '2,512 units')
-    """
+    """Amounts in whole units, as money."""
 
     unit: Decimal
     currency: str
@@ -49,11 +45,6 @@ class Money:
         return CostModel({}, {}, self.unit, self.currency).show(units)
 
     def average(self, units: float, count: int) -> str:
-        """Cost per item.
-
-        >>> Money(Decimal(1), "").average(100, 8), Money(Decimal(1), "").average(0, 0)
-        ('12.5', '–')
-        """
         if not count:
             return "–"
         amount = self.amount(units / count)
@@ -66,13 +57,7 @@ class Money:
 
 @dataclass(frozen=True)
 class Scale:
-    """How to write a score: as a percentage, or as a plain number.
-
-    >>> Scale.of("f1").show(0.7234), Scale.of("pearson").show(0.7234)
-    ('72.3\u202f%', '0.723')
-    >>> Scale.of("f1").difference(-0.0134), Scale.of("pearson").difference(0.05)
-    ('1.3 points', '0.050')
-    """
+    """How to write a score: as a percentage, or as a plain number."""
 
     percent: bool
 
@@ -111,29 +96,17 @@ def arm_name(arm: str) -> str:
 
 
 def strategy_name(arm: ArmResult) -> str:
-    """The strategy of a run in a sentence, with those it was changed to while it ran.
-
-    >>> strategy_name(ArmResult(strategies=("RANDOM", "MT-AVG", "MT-MAX")))
-    'random, then MT-AVG, then MT-MAX'
-    """
+    """The strategy of a run in a sentence, with those it was changed to while it ran."""
     return ", then ".join(map(arm_name, arm.strategies))
 
 
 def amount(gain: float) -> str:
-    """A gain with three significant digits.
-
-    >>> amount(1493.2), amount(16.4321), amount(0.0)
-    ('1,493', '16.4', '0')
-    """
+    """A gain with three significant digits."""
     return f"{gain:,.0f}" if abs(gain) >= 99.95 else f"{gain + 0.0:.3g}"
 
 
 def share(part: float, whole: float) -> str:
-    """A part of a whole in percent.
-
-    >>> share(3, 1500), share(1, 0)
-    ('0.2 %', '–')
-    """
+    """A part of a whole in percent."""
     return f"{100 * part / whole:.1f} %" if whole > 0 else "–"
 
 
@@ -143,11 +116,7 @@ def is_number(value: Any) -> bool:
 
 
 def number(value: Any) -> str:
-    """A number with as many decimals as it needs; other values as text.
-
-    >>> number(89.026), number(0.0114), number(1500), number(1234.56), number("MT-R"), number(None)
-    ('89.03', '0.0114', '1,500', '1,234.6', 'MT-R', '–')
-    """
+    """A number with as many decimals as it needs; other values as text."""
     if not is_number(value):
         return "–" if value is None or isinstance(value, float) else str(value)
     if value == round(value):
@@ -157,39 +126,23 @@ def number(value: Any) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in percent.
-
-    >>> percent(0.314), percent(0.314, 1)
-    ('31\u202f%', '31.4\u202f%')
-    """
+    """A share in percent."""
     return f"{100 * share:.{digits}f}{THIN}%"
 
 
 def counted(number: int | str, thing: str) -> str:
-    """A number and a noun.
-
-    >>> counted(1, "item"), counted(1200, "item"), counted("1.0", "point")
-    ('1 item', '1,200 items', '1.0 points')
-    """
+    """A number and a noun."""
     shown = f"{number:,}" if isinstance(number, int) else number
     return f"{shown} {thing}" if shown == "1" else f"{shown} {thing}s"
 
 
 def listed(things: Sequence[str]) -> str:
-    """A list in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
+    """A list in a sentence."""
     return " and ".join([", ".join(things[:-1]), things[-1]] if len(things) > 1 else things)
 
 
 def round_phrase(round: int) -> str:
-    """A round in a sentence.
-
-    >>> round_phrase(0), round_phrase(3)
-    ('the seed items', 'round 3')
-    """
+    """A round in a sentence."""
     return "the seed items" if round <= 0 else f"round {round}"
 
 

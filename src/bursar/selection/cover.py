@@ -6,7 +6,7 @@ covers a target by exp(−d² / s²), where s² is the median of d² over the ta
 each task's uncovered doubt that its units cover, summed over the tasks.
 
 Shares add up over units, so long items are worth more than short ones. Targets follow the pool's distribution, so the
-selection does too. The sum is submodular: an item's gain only shrinks as others are bought, so ``submodular`` can
+selection does too. The sum is submodular: an item's gain only shrinks as others are bought, so ``spend.greedy`` can
 maximise it.
 
 In a pool of more than ``CANDIDATES`` items, that many candidates are sampled in proportion to the same doubt. Other
@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.pool_features import Units
-from bursar.selection.spend.account import Account
-from bursar.selection.submodular import buy_greedily
+from bursar.selection.candidates import Candidates, Selection, Units
+from bursar.selection.spend.greedy import Account, buy_greedily
 
 Vectors = NDArray[np.float32]
 
@@ -91,7 +89,6 @@ class Coverage:
         return self.weight / self.open * found
 
     def add(self, item: int) -> None:
-        """Mark what an item covers as covered."""
         self.covered = np.maximum(self.covered, self.rows(np.array([item]))[0])
 
     def _rows(self, items: IntArray) -> Vectors:
@@ -196,28 +193,20 @@ def cover_items(
     able = np.asarray(pool.open.any(axis=1))[:, None]
     account = Account(np.zeros(len(pool), dtype=np.int64), price, able, budget, pool.limits.together(pool.open))
     certificate = buy_greedily(ItemGains(tasks, pool.open), account, power, candidates_of(tasks, pool.open, rng))
-    items = np.array(account.order, dtype=np.int64)
-    return Selection.of(pool, items, pool.open[items], certificate)
+    return Selection.of(pool, account.items, pool.open[account.items], certificate)
 
 
 def cover_labels(
     pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
 ) -> Selection:
-    """Buy items for any of their tasks, by the gain of a bundle of labels / price ** power.
-
-    The first bundle of an item includes the cost of reading it, so later labels are cheaper.
-    """
+    """Buy items for any of their tasks, by gain / price ** power of a bundle; the first one also pays for reading."""
     account = Account(pool.prices.reading, pool.prices.own, pool.open, budget, pool.limits)
     certificate = buy_greedily(LabelGains(tasks, pool.open), account, power, candidates_of(tasks, pool.open, rng))
-    items = np.array(account.order, dtype=np.int64)
-    return Selection.of(pool, items, account.bought[items], certificate)
+    return Selection.of(pool, account.items, account.bought[account.items], certificate)
 
 
 def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray | None = None) -> list[Coverage]:
-    """One ``Coverage`` per task, given the labelled units.
-
-    ``value`` (items,) or (items, tasks), if given, replaces the doubt of the units.
-    """
+    """One ``Coverage`` per task; a ``value`` (items,) or (items, tasks), if given, replaces the doubt of the units."""
     units, known = dict(pool.features.require("units")), pool.features.labelled.units or {}
     for task in pool.tasks:
         _check(units[task], task, pool)

@@ -29,14 +29,8 @@ _TIE = 1e-12  # nats
 def k_center(features: Floats, price: IntArray, budget: int, *, centres: Floats | None = None) -> IntArray:
     """Farthest first (Sener and Savarese 2018): each pick is the item farthest from all picks and ``centres``.
 
-    ``features`` are (items, width). ``centres``, the labelled items, have the same width; without any, the first pick
-    is the item farthest from the mean of the pool.
-
-    >>> line = np.array([[0.0], [1.0], [5.0], [9.0]])
-    >>> k_center(line, np.ones(4, dtype=np.int64), budget=3).tolist()
-    [3, 0, 2]
-    >>> k_center(line, np.array([1, 1, 1, 7]), budget=3, centres=np.array([[4.0]])).tolist()
-    [0, 1, 2]
+    ``features`` and ``centres`` (labelled items) are (items, width). Without centres, the first pick is the item
+    farthest from the mean of the pool.
     """
     tracker = _BudgetTracker(price, budget)
     points = _check_array(features, "features", (len(tracker.price), None))
@@ -45,16 +39,16 @@ def k_center(features: Floats, price: IntArray, budget: int, *, centres: Floats 
         mean = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
         points, known = points - mean, known - mean
     norms, known_norms, noise = _norms(points), _norms(known), _noise(points)
-    nearest: Floats | None = None
+    nearest = norms
     for start in range(0, len(known), _CENTRES_AT_ONCE):
         block = slice(start, start + _CENTRES_AT_ONCE)
         gaps = _squared_distances(norms[:, None], known_norms[block], points @ known[block].T, noise).min(axis=1)
-        nearest = gaps if nearest is None else np.minimum(nearest, gaps)
+        nearest = np.minimum(nearest, gaps) if start else gaps
     while tracker.open.any():
-        item = _largest(norms if nearest is None else nearest, tracker.open, norms, noise)
-        tracker.buy(item)
+        item = _largest(nearest, tracker.open, norms, noise)
         gaps = _squared_distances(norms, norms[item], points @ points[item], noise)
-        nearest = gaps if nearest is None else np.minimum(nearest, gaps)
+        nearest = np.minimum(nearest, gaps) if tracker.picks or len(known) else gaps
+        tracker.buy(item)
     return tracker.bought()
 
 
@@ -67,10 +61,6 @@ def badge(
     (items, classes): probabilities minus the one-hot argmax, times the square root of the task's weight. The outer
     product is never formed: the inner product of two of them is the product of two inner products. The first pick has
     the largest gradient; the others are drawn in proportion to the squared distance to the nearest pick.
-
-    >>> x, r = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([[-0.4, 0.4], [-0.4, 0.4], [0.1, -0.1]])
-    >>> badge(x, [r], np.ones(3, dtype=np.int64), budget=3, rng=np.random.default_rng(0)).tolist()
-    [0, 2, 1]
     """
     tracker = _BudgetTracker(price, budget)
     n = len(tracker.price)
@@ -78,16 +68,13 @@ def badge(
     r = np.concatenate(errors, axis=1)
     norms: Floats = _norms(x) * _norms(r)
     noise = _noise(x) + _noise(r)
-    nearest: Floats | None = None
+    nearest = norms
     while tracker.open.any():
-        item = (
-            _largest(norms, tracker.open, norms, noise)
-            if nearest is None
-            else _draw_by_distance(nearest, tracker.open, rng)
-        )
-        tracker.buy(item)
+        first = not tracker.picks
+        item = _largest(norms, tracker.open, norms, noise) if first else _draw_by_distance(nearest, tracker.open, rng)
         gaps = _squared_distances(norms, norms[item], (x @ x[item]) * (r @ r[item]), noise)
-        nearest = gaps if nearest is None else np.minimum(nearest, gaps)
+        nearest = gaps if first else np.minimum(nearest, gaps)
+        tracker.buy(item)
     return tracker.bought()
 
 
@@ -110,12 +97,6 @@ def batch_bald(
     grows, so an old gain is an upper bound: only items whose bound reaches the best new score are scored again. The
     information of a batch is at most log(passes). Sharp models reach that in about ten picks; from then on ``extra``
     decides, and then the position.
-
-    >>> first, second = np.array([0.95, 0.95, 0.05, 0.05]), np.array([0.9, 0.1, 0.9, 0.1])  # two bits in four passes
-    >>> yes = np.stack([first, first, second], axis=1)  # items 0 and 1 are the same question
-    >>> p = np.stack([yes, 1 - yes], axis=2)
-    >>> batch_bald(BatchScores([p]), np.ones(3, dtype=np.int64), budget=2, rng=np.random.default_rng(0)).tolist()
-    [0, 2]
     """
     tracker = _BudgetTracker(price, budget)
     n = len(tracker.price)
@@ -206,11 +187,8 @@ class JointDistribution:
             self.weight = mass[kept]
         else:  # a sampled row gets one successor, drawn from its prediction
             size = len(self.weight) if self.sampled else samples
-            kept, self.weight, self.sampled = (
-                _stratified_sample(mass, size, rng),
-                np.full(size, mass.sum() / size),
-                True,
-            )
+            kept, self.sampled = _stratified_sample(mass, size, rng), True
+            self.weight = np.full(size, mass.sum() / size)
         rows, labels = np.divmod(kept, likelihood.shape[1])
         self.posterior = self.posterior[rows] * likelihood.T[labels]
         self.posterior /= self.posterior.sum(axis=1, keepdims=True)
@@ -276,8 +254,7 @@ def _noise(points: Floats) -> float:
 
 
 def _norms(points: Floats) -> Floats:
-    squared: Floats = np.einsum("ij,ij->i", points, points)
-    return squared
+    return np.einsum("ij,ij->i", points, points)
 
 
 def _xlogx(p: FloatArray) -> FloatArray:

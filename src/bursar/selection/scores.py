@@ -26,8 +26,7 @@ import pyarrow.parquet
 from bursar.corpus.formats.format import replacing_bytes
 from bursar.errors import DataError, SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.limits import GroupCap, Limits
+from bursar.selection.candidates import Candidates, GroupCap, Limits, Selection
 from bursar.selection.tables import SUFFIXES, TableFile, open_table
 from bursar.tasks import Prices
 
@@ -77,7 +76,6 @@ class CostUnits:
         return min(MOST_UNITS, int(Fraction(amount) * 10**self.places))
 
     def money(self, units: int) -> Decimal:
-        """CostUnits as an amount."""
         return Decimal(units).scaleb(-self.places)
 
 
@@ -91,12 +89,7 @@ def _fits(amounts: FloatArray, places: int) -> BoolArray:
 # -- columns ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Columns:
-    """The meaning of a table's columns, read from their names.
-
-    >>> columns = Columns.of(["id", "text", "confidence:slots", "cost:reading", "hours:ana:slots"])
-    >>> columns.tasks, columns.costs, columns.hours, columns.ignored
-    (('slots',), {'reading': 'cost:reading'}, {('ana', 'slots'): 'hours:ana:slots'}, ('text',))
-    """
+    """The meaning of a table's columns, read from their names."""
 
     tasks: tuple[str, ...]
     costs: Mapping[str, str]  # task or "reading" to column
@@ -137,35 +130,29 @@ class Columns:
 
     def _check(self, names: Sequence[str]) -> None:
         found = "found " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-        if "id" not in names:
-            raise DataError("there is no column 'id'", fix=f"name the column of unique ids 'id'; {found}")
-        if not self.tasks:
-            raise DataError("there is no column of confidences", fix=f"name it confidence:TASK; {found}")
-        if len(self.tasks) > MOST_TASKS:
-            raise DataError(f"there are {len(self.tasks)} tasks", fix=f"select for at most {MOST_TASKS} at a time")
+        both = "reading" in self.tasks and "reading" in self.costs
+        reading = "column 'cost:reading' is the cost of reading an item, but a task is called 'reading' too"
+        for wrong, message, fix in (
+            ("id" not in names, "there is no column 'id'", f"name the column of unique ids 'id'; {found}"),
+            (not self.tasks, "there is no column of confidences", f"name it confidence:TASK; {found}"),
+            (
+                len(self.tasks) > MOST_TASKS,
+                f"there are {len(self.tasks)} tasks",
+                f"select for at most {MOST_TASKS} at a time",
+            ),
+            (both, reading, "give the task another name"),
+        ):
+            if wrong:
+                raise DataError(message, fix=fix)
         for task in self.tasks:
             if not task or BETWEEN_TASKS in task:
-                raise DataError(
-                    f"column 'confidence:{task}' has no valid task name", fix=f"use a name without {BETWEEN_TASKS!r}"
-                )
-        if "reading" in self.tasks and "reading" in self.costs:
-            raise DataError(
-                "column 'cost:reading' is the cost of reading an item, but a task is called 'reading' too",
-                fix="give the task another name",
-            )
+                fix = f"use a name without {BETWEEN_TASKS!r}"
+                raise DataError(f"column 'confidence:{task}' has no valid task name", fix=fix)
         about = [(task, name) for task, name in self.costs.items() if task != "reading"]
         for task, name in about + [(task, name) for (_, task), name in self.hours.items()]:
             if task not in self.tasks:
-                raise DataError(
-                    f"column {name!r}: there is no column 'confidence:{task}'",
-                    fix=f"the tasks are {', '.join(self.tasks)}",
-                )
-
-    @property
-    def wanted(self) -> list[str]:
-        """The columns to read."""
-        confidence = [f"confidence:{task}" for task in self.tasks]
-        return ["id", *confidence, *self.costs.values(), *self.hours.values(), *(["group"] if self.group else [])]
+                fix = f"the tasks are {', '.join(self.tasks)}"
+                raise DataError(f"column {name!r}: there is no column 'confidence:{task}'", fix=fix)
 
 
 # -- scores ----------------------------------------------------------------------------------------------------------
@@ -204,7 +191,6 @@ class Scores:
         return GroupCap(group, np.full(len(named.dictionary) + len(alone), at_most, dtype=np.int64))
 
     def take(self, rows: IntArray) -> Scores:
-        """Some of the rows, in this order."""
         return Scores(
             self.ids.take(pa.array(rows)),
             self.tasks,
@@ -225,15 +211,16 @@ def read_scores(path: Path) -> Scores:
         columns = Columns.of(names)
     except DataError as wrong:
         raise DataError(wrong.message, path=path, line=file.header, fix=wrong.fix) from None
-    table = file.read(columns.wanted)
+    confidences = [f"confidence:{task}" for task in columns.tasks]
+    group = ["group"] if columns.group else []
+    table = file.read(["id", *confidences, *columns.costs.values(), *columns.hours.values(), *group])
     ids = _ids(file, table)
     shape = (len(ids), len(columns.tasks))
     confidence, own = np.empty(shape), np.ones(shape)
     reading: FloatArray = np.zeros(len(ids))
     hours = {who: np.zeros(shape) for who, _ in columns.hours}
-    for at, task in enumerate(columns.tasks):
-        fix = "give a number from 0 (no idea) to 1 (certain)"
-        confidence[:, at] = _numbers(file, table, f"confidence:{task}", 1.0, fix)
+    for at, name in enumerate(confidences):
+        confidence[:, at] = _numbers(file, table, name, 1.0, "give a number from 0 (no idea) to 1 (certain)")
     for task, name in columns.costs.items():
         cost = _numbers(file, table, name, math.inf, "give a number from 0 up")
         if task == "reading":
@@ -252,8 +239,7 @@ def read_scores(path: Path) -> Scores:
 def _ids(file: TableFile, table: Any) -> Any:
     ids = _text(file, table, "id")
     missing = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(ids), ""), True)
-    row = pc.index(missing, True).as_py()
-    if row >= 0:
+    if (row := pc.index(missing, True).as_py()) >= 0:
         raise file.error("column 'id' is empty", row, fix="give every item a unique id")
     return ids
 

@@ -23,10 +23,9 @@ import numpy as np
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion, shares
+from bursar.selection.combine import average, fronts, maximum, minimum, reciprocal_rank_fusion, shares, thin_front
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.diversify import BatchScores, badge, batch_bald, k_center
-from bursar.selection.fronts import fronts, thin_front
 from bursar.selection.spend import greedy_by_confidence, spend_joint
 from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, scoring_strategy, strategy
 from bursar.tasks import Beliefs
@@ -95,7 +94,8 @@ def independent(pool: Candidates, budget: int, rng: np.random.Generator) -> IntA
             greedy_by_confidence(ranking[~taken[ranking]], price, share)
             for ranking, share in zip(rankings, shares(left, weights).tolist(), strict=True)
         ]
-        new = _first_mentions(np.concatenate(wanted))
+        mentioned = np.concatenate(wanted)
+        new = mentioned[np.sort(np.unique(mentioned, return_index=True)[1])]
         if not len(new):
             break
         taken[new] = True
@@ -103,10 +103,6 @@ def independent(pool: Candidates, budget: int, rng: np.random.Generator) -> IntA
         bought.append(new)
     heaviest = rankings[int(weights.argmax())]
     return np.concatenate([*bought, greedy_by_confidence(heaviest[~taken[heaviest]], price, left)])
-
-
-def _first_mentions(items: IntArray) -> IntArray:
-    return items[np.sort(np.unique(items, return_index=True)[1])]
 
 
 for family, about, traits in (
@@ -243,7 +239,7 @@ STRATEGIES.add(
 def batch_mutual_information(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """BatchBALD (Kirsch et al. 2019) on tasks with one label per item; other tasks add each item's own BALD.
 
-    The information of a batch is bounded by the number of passes. Once it is used up, items rank by their own BALD.
+    Once the information of a batch, bounded by the passes, is used up, items rank by their own BALD.
     """
     beliefs = pool.features.require("beliefs")
     weights = np.full(len(pool.tasks), 1 / len(pool.tasks)) if pool.weights is None else pool.weights

@@ -12,8 +12,11 @@ Module ``strategies`` has all of them, and shows how to add one.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from inspect import unwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,16 +26,17 @@ from bursar.learners.learner import PASSES, VECTORS
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.registry import Registry
-from bursar.selection.calls import call, checked_items, checked_scores, described
-from bursar.selection.candidates import Candidates, Certificate, Selection
+from bursar.selection.candidates import Candidates, Certificate, MissingFeatureError, Selection
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
-from bursar.selection.guard import outliers
-from bursar.selection.match import BINS, Binning, Matching
+from bursar.selection.modifiers import BINS, Binning, Matching, outliers
 from bursar.selection.spend import Mode, Spend, spend
+from bursar.tasks import Prices
 from bursar.uncertainty import MEASURES
 
 Choose = Callable[[Candidates, int, np.random.Generator], "Selection | IntArray"]
 Value = Callable[[Candidates], FloatArray]
+
+OURS = str(Path(__file__).parents[1])  # strategies of the package itself are named without a file
 
 
 @dataclass(frozen=True)
@@ -82,13 +86,15 @@ class Strategy:
         if not len(pool):
             return self._select_nothing(pool)
         by_id = pool if (np.diff(pool.order) > 0).all() else pool.take(pool.order)
-        offered = by_id.priced_by_item() if in_items else by_id
+        offered = by_id
+        if in_items:  # each item costs 1, whatever its tasks
+            ones, nothing = np.ones(len(pool), dtype=np.int64), np.zeros_like(by_id.prices.own)
+            offered = replace(by_id, prices=Prices(pool.tasks, ones, nothing))
         selection = self._check(self._choose(offered, budget, rng(seed, "strategy")), offered, budget)
         chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
         return replace(chosen, items=pool.order[chosen.items])
 
     def _select_nothing(self, pool: Candidates) -> Selection:
-        """The selection of an empty pool."""
         nothing = np.zeros(0, dtype=np.int64)
         if broken := pool.limits.broken(nothing, np.zeros((0, len(pool.tasks)), dtype=bool)):
             raise InfeasibleError(f"an empty pool cannot keep to {broken}", fix="lower the minimum")
@@ -110,7 +116,7 @@ class Strategy:
     def choose_without_matching(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
         """Choose without matching the pool's distribution."""
         if self.value is not None:
-            return spend(pool, checked_scores(self, call(self, self.value, pool), pool), budget, self.mode, self.spend)
+            return spend(pool, self.scores(pool), budget, self.mode, self.spend)
         if pool.limits and not self.keeps_limits:
             raise SelectionError(
                 f"strategy {self.name} gives no scores, so it cannot keep to limits",
@@ -118,8 +124,13 @@ class Strategy:
             )
         if self.choose is None:
             raise SelectionError(f"strategy {self.name} neither scores nor chooses", fix="fix the strategy")
-        chosen = call(self, self.choose, pool, budget, rng)
-        return chosen if isinstance(chosen, Selection) else Selection.joint(pool, checked_items(self, chosen, pool))
+        chosen = _call(self, self.choose, pool, budget, rng)
+        return chosen if isinstance(chosen, Selection) else Selection.joint(pool, _checked_items(self, chosen, pool))
+
+    def scores(self, pool: Candidates) -> FloatArray:
+        """What ``value`` returns, checked."""
+        assert self.value is not None
+        return _checked_scores(self, _call(self, self.value, pool), pool)
 
     @property
     def asks(self) -> frozenset[str]:
@@ -170,7 +181,7 @@ class Strategy:
         elif broken := pool.limits.broken(selection.items, selection.tasks):
             wrong = f"does not keep to {broken}"
         if wrong is not None:
-            raise SelectionError(f"{described(self)} {wrong}", fix="fix the strategy")
+            raise SelectionError(f"{_described(self)} {wrong}", fix="fix the strategy")
         return selection
 
 
@@ -183,10 +194,9 @@ FAMILIES: Registry[Strategy] = Registry("strategy", "bursar.strategy_families") 
 
 
 def strategy(name: str, summary: str, **traits: Any) -> Callable[[Choose], Choose]:
-    """Register a function of (pool, budget, random generator) as a strategy.
+    """Register a function of (pool, budget, random generator) as a strategy; the pool is sorted by id.
 
-    The function returns the positions of items to annotate for all tasks, or a ``Selection``. The pool is sorted by
-    id.
+    It returns the positions of items to annotate for all tasks, or a ``Selection``.
     """
 
     def register(choose: Choose) -> Choose:
@@ -268,8 +278,8 @@ def _matching(made: Strategy, bins: str | Binning, bin_count: int) -> Strategy:
 
 def _covering(made: Strategy) -> Strategy:
     """COVER with a strategy's scores as the uncertainty of an item's units."""
-    value, buy = made.value, cover_labels if made.by_label else cover_items
-    if value is None:
+    buy = cover_labels if made.by_label else cover_items
+    if made.value is None:
         raise SelectionError(f"{made.name} gives no scores, so there is nothing to cover", fix="leave COVER out")
     if made.mode == "equal" or made.spend != "greedy":
         raise SelectionError(
@@ -277,8 +287,7 @@ def _covering(made: Strategy) -> Strategy:
         )
 
     def choose(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
-        scores = checked_scores(made, call(made, value, pool), pool)
-        return buy(pool, coverages_of(pool, rng, scores), budget, rng)
+        return buy(pool, coverages_of(pool, rng, made.scores(pool)), budget, rng)
 
     return replace(made, choose=choose, value=None, handles_limits=True, needs_model=True, needs=made.needs | {"units"})
 
@@ -293,7 +302,6 @@ def split_name(name: str) -> tuple[str, list[str]]:
 
 
 def _base(name: str) -> Strategy:
-    """The strategy of a name without modifiers."""
     for known in (name, name.upper()):
         if known in STRATEGIES:
             return STRATEGIES[known]
@@ -323,13 +331,7 @@ def one_task(task: str) -> Value:
 
 
 def name_of_strategy(given: str | Strategy | Choose) -> str:
-    """The name of a strategy; one that is given as an object or a function is registered under its own first.
-
-    >>> def shortest(pool, budget, rng):
-    ...     return np.argsort(pool.prices.joint(), kind="stable")[:2]
-    >>> name_of_strategy(shortest), name_of_strategy("mt-avg")
-    ('shortest', 'MT-AVG')
-    """
+    """The name of a strategy; one that is given as an object or a function is registered under its own first."""
     if isinstance(given, str):
         return make_strategy(given).name
     if isinstance(given, Strategy):
@@ -352,3 +354,85 @@ def _registered(made: Strategy) -> str:
             raise SelectionError(f"there is another strategy {key!r}", fix="give yours another name")
     STRATEGIES.add(name, replace(made, name=name), listed=False)  # a newer function of a name replaces an older one
     return name
+
+
+# -- calls of a strategy's function, and checks of what it returns ---------------------------------------------------
+def _place_of(function: Callable[..., Any] | None) -> str | None:
+    """The file and line of a function that is not part of this package."""
+    code = getattr(unwrap(function), "__code__", None) if function is not None else None
+    if code is None or code.co_filename.startswith((OURS, "<")):
+        return None
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _described(strategy: Strategy) -> str:
+    place = _place_of(strategy.value or strategy.choose)
+    return f"strategy {strategy.name}" + (f" ({place})" if place else "")
+
+
+def _call(strategy: Strategy, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a strategy's function; what goes wrong in it is said with its line."""
+    place = _place_of(function)
+    try:
+        return function(*arguments)
+    except MissingFeatureError as wrong:
+        if wrong.feature in strategy.needs:
+            raise
+        raise SelectionError(
+            f"{_described(strategy)} uses the feature {wrong.feature!r} and does not declare it",
+            fix=f'register it with needs=frozenset({{"{wrong.feature}"}})',
+        ) from wrong
+    except BursarError:
+        raise
+    except Exception as wrong:
+        if place is None:
+            raise
+        file = place.rpartition(":")[0]
+        lines = [frame.lineno for frame in traceback.extract_tb(wrong.__traceback__) if frame.filename == file]
+        message = f"strategy {strategy.name} failed at {file}:{lines[-1]}: {type(wrong).__name__}: {wrong}"
+        unset = "NoneType" in str(wrong) and "features that needs does not declare are None: use features.require(NAME)"
+        raise SelectionError(message, fix=unset or "fix the strategy") from wrong
+
+
+def _checked_scores(strategy: Strategy, scores: Any, pool: Candidates) -> FloatArray:
+    """Scores of the shape that the strategy's mode needs, none of them NaN."""
+    shape = (len(pool),) if strategy.mode == "joint" else (len(pool), len(pool.tasks))
+    try:
+        found = np.asarray(scores, dtype=float)
+    except (TypeError, ValueError):
+        found = np.zeros(())
+    if found.shape != shape:
+        joint = strategy.mode == "joint"
+        got = f"an array of shape {found.shape}" if found.shape else f"a {type(scores).__name__}"
+        by_label = "return one score per item and task, or leave mode out to buy items for all tasks"
+        raise SelectionError(
+            f"{_described(strategy)} returned {got} in place of {'(items,)' if joint else '(items, tasks)'} = {shape}",
+            fix="return one score per item" if joint else by_label,
+        )
+    if np.isnan(found).any():
+        at = tuple(np.argwhere(np.isnan(found))[0].tolist())
+        raise SelectionError(
+            f"{_described(strategy)} returned a score that is not a number, for item {pool.ids[at[0]]!r}",
+            fix="return numbers; the highest are bought first",
+        )
+    return found
+
+
+def _checked_items(strategy: Strategy, items: Any, pool: Candidates) -> IntArray:
+    """Positions in the pool."""
+    found = np.asarray(items)
+    if found.ndim == 1 and not len(found):
+        return np.zeros(0, dtype=np.int64)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        got = f"an array of {found.dtype} of shape {found.shape}" if found.ndim else f"a {type(items).__name__}"
+        raise SelectionError(
+            f"{_described(strategy)} returned {got} in place of positions of items, such as [3, 0]",
+            fix="return whole numbers below the size of the pool, or a Selection",
+        )
+    if found.min() < 0 or found.max() >= len(pool):
+        wrong = int(found.min() if found.min() < 0 else found.max())
+        raise SelectionError(
+            f"{_described(strategy)} chose item number {wrong} of a pool of {len(pool)}",
+            fix="return positions from 0 to the size of the pool",
+        )
+    return found.astype(np.int64)

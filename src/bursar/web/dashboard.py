@@ -8,9 +8,8 @@ import numpy as np
 
 from bursar.annotation.session import SessionState
 from bursar.campaign.results import RunResult
-from bursar.report.saved import TITLE, saved_tile
 from bursar.report.spending import items_of, labels_of
-from bursar.report.summary import final_scores, luck_of
+from bursar.report.summary import TITLE, final_scores, luck_of, saved_tile
 from bursar.report.wording import Money, Scale, counted, listed, metric_name, sentence
 
 Section = dict[str, Any]  # a part of the page, as JSON

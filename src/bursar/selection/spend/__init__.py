@@ -1,7 +1,7 @@
 """Spend a budget, given values and prices.
 
 ``modes`` sets what may be bought together (whole items, single labels, equal shares). ``greedy`` walks a ranking;
-``knapsack`` is exact; ``program`` is exact under limits and uses ``highs`` for its integer programs.
+``knapsack`` is exact; ``program`` is exact under limits.
 """
 
 from bursar.selection.spend.greedy import greedy_by_confidence

@@ -104,10 +104,7 @@ def relax(menu: Menu, budget: int) -> RelaxedPlan:
 
 
 def steps(menu: Menu) -> tuple[FloatArray, IntArray]:
-    """For each item and task, the value per cost of its step and its share of the step's cost.
-
-    Reading is added to the cost of one task of the bundle.
-    """
+    """The value per cost of each label's step, and its part of the step's cost; one task of a bundle pays reading."""
     value = menu.value
     if value.shape[1] == 1:
         cost = menu.own + menu.reading[:, None]
@@ -193,17 +190,12 @@ class Deviations:
 
 
 def _in_turns(least: FloatArray, frees: BoolArray) -> IntArray:
-    """Order by loss; among equal losses, alternate between items that free money and items that cost it.
-
-    >>> _in_turns(np.array([0.0, 0, 0, 1]), np.array([True, True, False, False])).tolist()
-    [2, 0, 1, 3]
-    """
+    """Order by loss; among equal losses, alternate between items that free money and items that cost it."""
     order = np.lexsort((frees, least))
     kind = np.cumsum(np.diff(least[order], prepend=least[order[:1]]) != 0) * 2 + frees[order]
     starts = np.flatnonzero(np.diff(kind, prepend=-1))
     turn = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    found: IntArray = order[np.lexsort((turn, kind // 2))]
-    return found
+    return order[np.lexsort((turn, kind // 2))]
 
 
 def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
@@ -214,8 +206,7 @@ def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
     close = np.where(plan.chosen, gain, 0.0).sum(axis=1) - reading
     best_alone = gain.max(axis=1)
     enter = reading - np.where(best_alone > 0, np.maximum(gain, 0).sum(axis=1), best_alone)
-    least: FloatArray = np.maximum(np.where(plan.chosen.any(axis=1), np.minimum(flip, close), enter), 0)
-    return least
+    return np.maximum(np.where(plan.chosen.any(axis=1), np.minimum(flip, close), enter), 0)
 
 
 def _gains(menu: Menu, price: float) -> FloatArray:
@@ -287,10 +278,7 @@ def _subsets(sure: BoolArray, doubtful: BoolArray) -> tuple[IntArray, BoolArray]
 
 # -- 3. search the core ----------------------------------------------------------------------------------------------
 def search(menu: Menu, plan: RelaxedPlan) -> tuple[BoolArray, bool]:
-    """The best selection, and whether it is proven optimal.
-
-    A first search of the items with the least losses finds a selection so good that little is left to search.
-    """
+    """The best selection, and whether it is proven optimal. A first search of few items leaves little to the second."""
     state, chosen = _Search(plan, _grain(menu), TOLERANCE * max(1.0, abs(plan.bound))), plan.chosen
     for most in (FIRST_LOOK, None):
         if state.gap <= state.slack:
@@ -333,8 +321,7 @@ class _Search:
     def explore(self, found: Deviations, steps: int) -> list[tuple[IntArray, IntArray]]:
         """Extend item by item the undominated states (cost, value) that may lead to more than the best.
 
-        Returns the trail to a better state, if there is one: the parents and deviations of each item's states, then
-        the final state.
+        Returns the trail to a better state, if any: parents and deviations of each item's states, then the final state.
         """
         plan, least = self.plan, found.least
         freed = np.maximum.reduceat(-found.cost, found.offsets[:-1]) if len(found) else found.cost

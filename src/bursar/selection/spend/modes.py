@@ -8,9 +8,8 @@ import numpy as np
 
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.candidates import Candidates, Certificate, Selection
+from bursar.selection.candidates import Candidates, Certificate, Limits, Selection
 from bursar.selection.combine import shares
-from bursar.selection.limits import Limits
 from bursar.selection.spend.greedy import best_ratio_first, least_confident_first, walk
 from bursar.selection.spend.knapsack import TOLERANCE, Menu, relax, solve
 from bursar.selection.spend.program import bound_within, solve_within

@@ -11,14 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.limits import GroupCap, Limit, Limits
-from bursar.selection.spend.highs import maximise
+from bursar.selection.candidates import GroupCap, Limit, Limits
 from bursar.selection.spend.knapsack import KnapsackSolution, Menu, prefer_first_of_equals, solve
 
 TOLERANCE = 1e-9  # relative to the bound
@@ -29,6 +29,8 @@ FIRST_CORE = 400  # items of the first program
 LARGEST_CORE = 40_000  # variables of a program
 LARGEST_USE = 1e4  # coefficient of a row, which is scaled because the solver uses floating point
 REPAIRS = 4  # attempts to tighten rows that the solver violated
+NODES = 20_000  # limit of the solver's search tree
+SCALE = 1e4  # of its objective, because HiGHS treats 1e-6 as 0
 
 
 def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> KnapsackSolution:
@@ -289,24 +291,16 @@ def _best_of_groups(cap: GroupCap, worth: FloatArray) -> BoolArray:
     """Which items are among the best of their group within its cap, ties by position."""
     kept = np.zeros(len(worth), dtype=bool)
     items = np.flatnonzero(worth > 0)
-    kept[items[_rank_in_group(cap.group[items], -worth[items]) < cap.at_most[cap.group[items]]]] = True
+    items = items[np.lexsort((-worth[items], cap.group[items]))]
+    group = cap.group[items]
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    rank = np.arange(len(items)) - np.repeat(starts, np.diff(starts, append=len(items)))
+    kept[items[rank < cap.at_most[group]]] = True
     return kept
 
 
-def _rank_in_group(group: IntArray, score: FloatArray) -> IntArray:
-    """Each item's rank in its group from the lowest score up, ties by position."""
-    order = np.lexsort((score, group))
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    ranks = np.empty(len(group), dtype=np.int64)
-    ranks[order] = np.arange(len(group)) - np.repeat(starts, np.diff(starts, append=len(group)))
-    return ranks
-
-
 def _replacements(cap: GroupCap, worth: FloatArray, planned: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """For each item, the worth of its replacement if it is not bought, and the worth it must exceed to be bought.
-
-    Both are 0 in a group that is not full; no item can enter a group with a cap of 0.
-    """
+    """The worth of each item's replacement, and what it must exceed to be bought; 0 in groups with room."""
     groups = len(cap.at_most)
     there = np.bincount(cap.group[planned], minlength=groups)
     full = there >= cap.at_most
@@ -315,3 +309,51 @@ def _replacements(cap: GroupCap, worth: FloatArray, planned: BoolArray) -> tuple
     np.minimum.at(weakest, cap.group[planned], worth[planned])
     instead = np.where(full, next_best, 0.0)
     return instead[cap.group], np.where(full, weakest, 0.0)[cap.group]
+
+
+# -- HiGHS -----------------------------------------------------------------------------------------------------------
+def maximise(
+    value: FloatArray, matrix: sparse.csr_array, low: FloatArray, high: FloatArray
+) -> tuple[IntArray | None, float]:
+    """Return which binary variables are 1 in the best solution, and an upper bound on all solutions."""
+    import highspy
+
+    exactly = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-9, "mip_max_nodes": NODES, "threads": 1}
+    exactly |= {"primal_feasibility_tolerance": 1e-9, "mip_feasibility_tolerance": 1e-9}
+    solver = load_solver(SCALE * value, matrix, low, high, exactly)
+    if solver is None:
+        return None, math.inf
+    solver.run()
+    found = best_solution(solver)
+    if found is None:
+        return None, -math.inf if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible else math.inf
+    return np.flatnonzero(found > 0.5), solver.getInfo().mip_dual_bound / SCALE
+
+
+def load_solver(
+    value: FloatArray, matrix: sparse.csr_array, low: FloatArray, high: FloatArray, options: dict[str, Any]
+) -> Any | None:
+    """A solver with the program loaded: maximise the value, rows between low and high. ``None`` if rejected."""
+    import highspy
+
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(value), len(low)
+    program.sense_ = highspy.ObjSense.kMaximize
+    program.col_cost_, program.col_lower_, program.col_upper_ = value, np.zeros(len(value)), np.ones(len(value))
+    program.row_lower_, program.row_upper_ = low, high
+    program.integrality_ = [highspy.HighsVarType.kInteger] * len(value)
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr, matrix.indices
+    program.a_matrix_.value_ = matrix.data
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, setting in ({"output_flag": False} | options).items():
+        solver.setOptionValue(name, setting)
+    return None if solver.passModel(program) == highspy.HighsStatus.kError else solver
+
+
+def best_solution(solver: Any) -> FloatArray | None:
+    """The best solution a solver has found; ``None`` if it has found none."""
+    import highspy
+
+    feasible = solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    return np.array(solver.getSolution().col_value) if feasible else None

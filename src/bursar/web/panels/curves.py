@@ -6,8 +6,7 @@ from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.campaign.results import RunResult
 from bursar.campaign.savings import saved_against_random
 from bursar.report.run_charts import drawn_slices, learning_charts
-from bursar.report.saved import saved_tile, saved_words, saving
-from bursar.report.summary import comparison_words, summarise
+from bursar.report.summary import comparison_words, saved_tile, saved_words, saving, summarise
 from bursar.report.tables import audit_table, curve_table
 from bursar.report.wording import THIN
 from bursar.web.dashboard import round_phrase

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bursar.report.splits import split_table, split_words
+from bursar.report.tables import split_table, split_words
 from bursar.report.wording import Money
 from bursar.web.dashboard import answered_clause
 from bursar.web.panels.panel import RunView, Section, panel, table_section

@@ -1,7 +1,12 @@
-"""Input-distribution matching (IDMR; paper 4, section 6.5, Algorithm 2): keep the labelled set similar to the corpus.
+"""What two modifiers do to any strategy: match the distribution of the corpus (IDMR), and leave out outliers (GUARD).
 
-Items are put into bins by length, cluster, label or a function of yours. The next item comes from the bin whose share
-of the labelled items is farthest below its share of all items; if that bin is empty, from the next (errata 28).
+Input-distribution matching (paper 4, section 6.5, Algorithm 2) keeps the labelled set similar to the corpus. Items are
+put into bins by length, cluster, label or a function of yours. The next item comes from the bin whose share of the
+labelled items is farthest below its share of all items; if that bin is empty, from the next (errata 28).
+
+GUARD leaves out outliers, because the most uncertain items are often not learnable (Karamcheti et al. 2021). An item is
+an outlier of a task if its uncertainty is among the highest 2 % and, if the pool has vectors, its nearest neighbour is
+farther than that of three in four items. An uncertain item among many like it is worth a label.
 """
 
 from __future__ import annotations
@@ -11,19 +16,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bursar.errors import SelectionError
-from bursar.ragged import FloatArray, IntArray
-from bursar.selection.calls import call, checked_scores
-from bursar.selection.candidates import Candidates, Certificate, Selection
-from bursar.selection.limits import GroupCap
-from bursar.selection.pool_features import ItemFeatures, PoolFeatures
+from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.selection.candidates import Candidates, Certificate, GroupCap, ItemFeatures, PoolFeatures, Selection, Units
 
 if TYPE_CHECKING:
     from bursar.selection.strategy import Strategy
 
 BINS = 5
+MOST_DOUBTFUL = 0.02  # share of a task's items
+FAR = 0.75  # quantile of the distance to the nearest neighbour
+NEIGHBOURS = 2000  # sample that distances are measured to
+AT_ONCE = 2048
+
 Binning = Callable[[ItemFeatures], IntArray]
+Vectors = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Matching:
         price = pool.prices.joint()
         if strategy.value is None:
             return self._by_share(strategy, pool, bins, budget, rng)
-        value = checked_scores(strategy, call(strategy, strategy.value, pool), pool)
+        value = strategy.scores(pool)
         score = value if value.ndim == 1 else value.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ranked = score if strategy.spend == "greedy" else np.where(score > 0, score / price, 0.0)
@@ -90,8 +99,7 @@ def bins_of(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """The bin of every item: in the pool, labelled, and kept aside.
 
-    ``by`` is ``length``, ``cluster``, ``label:TASK`` (predicted where unknown: output matching), or a function from
-    features to whole numbers from 0.
+    ``by`` is ``length``, ``cluster``, ``label:TASK`` (predicted where unknown), or a function from features to numbers.
     """
     parts = (features, features.labelled, features.aside)
     if callable(by):
@@ -130,10 +138,7 @@ def by_length(words: Sequence[IntArray], count: int = BINS) -> list[IntArray]:
 
 
 def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArray]:
-    """Bins by k-means over all parts.
-
-    An item keeps its bin in every round, whichever items are labelled by then, as Algorithm 2 requires.
-    """
+    """Bins by k-means over all parts, so that an item keeps its bin in every round, as Algorithm 2 requires."""
     from sklearn.cluster import MiniBatchKMeans
 
     every = np.concatenate(features)
@@ -148,22 +153,13 @@ def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArr
 
 # -- picking from bins -----------------------------------------------------------------------------------------------
 def bin_surplus(current: IntArray, reference: IntArray) -> IntArray:
-    """How far each bin's share of the labelled items exceeds its share of the reference; pick from the lowest.
-
-    In whole numbers (both shares times both totals), so that ties are exact.
-    """
+    """How far each bin's share of the labelled items exceeds the reference, in whole numbers: ties are exact."""
     return current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """The bin of every item of a pool, and the number of items in each bin.
-
-    >>> one = np.ones(5, dtype=np.int64)
-    >>> bins = Bins(np.array([0, 0, 0, 0, 1]), labelled=np.array([1, 0]), total=np.array([4, 1]))
-    >>> bins.pick(np.arange(5), one, budget=3).tolist()
-    [4, 0, 1]
-    """
+    """The bin of every item of a pool, and the number of items in each bin."""
 
     pool: IntArray  # (items,)
     labelled: IntArray  # (bins,) labelled items
@@ -194,3 +190,64 @@ class Bins:
             picked.append(queue.pop())
             left -= prices[picked[-1]]
             counts[number] += 1
+
+
+# -- GUARD -----------------------------------------------------------------------------------------------------------
+def outliers(pool: Candidates, task: str | None = None) -> BoolArray:
+    """Which items are outliers of any task, or of one: (items,). A pool of fewer than fifty items has none."""
+    found = np.zeros(len(pool), dtype=bool)
+    for column, name in enumerate(pool.tasks):
+        if task in (None, name):
+            items = np.flatnonzero(pool.open[:, column])
+            doubtful = items[most_doubtful(1 - pool.confidence[items, column])]
+            vectors = _vectors(pool.features, name)
+            found[doubtful if vectors is None else doubtful[far_from_others(vectors, doubtful)]] = True
+    return found
+
+
+def most_doubtful(doubt: FloatArray) -> BoolArray:
+    """The most uncertain items, at most ``MOST_DOUBTFUL`` of them; items tied across the edge are left out."""
+    count = int(MOST_DOUBTFUL * len(doubt))
+    edge = np.partition(doubt, len(doubt) - count - 1)[len(doubt) - count - 1] if count else np.inf
+    return doubt > edge
+
+
+def far_from_others(vectors: Vectors, items: IntArray) -> BoolArray:
+    """Which items are farther from their nearest neighbour in a sample than most; those without a vector are not."""
+    placed = np.flatnonzero(np.isfinite(vectors).all(axis=1))
+    sample = placed[np.unique(np.linspace(0, len(placed) - 1, min(len(placed), NEIGHBOURS)).astype(np.int64))]
+    if len(sample) < 2:
+        return np.zeros(len(items), dtype=bool)
+    usual = float(np.quantile(_to_nearest(vectors, sample, sample), FAR))
+    return _to_nearest(vectors, items, sample) > usual * (1 + 1e-5)  # allows for rounding
+
+
+def _to_nearest(vectors: Vectors, items: IntArray, others: IntArray) -> FloatArray:
+    """The squared distance of each item to the nearest of the others, itself excluded."""
+    found, there = np.empty(len(items)), vectors[others]
+    norms = np.einsum("ij,ij->i", there, there)
+    for at in range(0, len(items), AT_ONCE):
+        part = items[at : at + AT_ONCE]
+        here = vectors[part]
+        apart = norms - 2 * (here @ there.T) + np.einsum("ij,ij->i", here, here)[:, None]
+        apart[part[:, None] == others] = np.inf
+        found[at : at + AT_ONCE] = apart.min(axis=1)
+    return np.maximum(found, 0)
+
+
+def _vectors(features: PoolFeatures, task: str) -> Vectors | None:
+    """The items' vectors, else the means of the task's units; ``None`` if the pool has neither."""
+    if features.vectors is not None:
+        return features.vectors
+    return None if features.units is None else _means(features.units[task])
+
+
+def _means(units: Units) -> Vectors:
+    """The mean of each item's units; NaN for an item without units."""
+    counts = np.diff(units.offsets)
+    means = np.full((len(units), units.vectors.shape[1]), np.nan, dtype=units.vectors.dtype)
+    filled = np.flatnonzero(counts)
+    if len(filled):
+        sums = np.add.reduceat(units.vectors, units.offsets[:-1][filled], axis=0)
+        means[filled] = sums / counts[filled, None]
+    return means
