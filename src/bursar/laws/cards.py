@@ -1,19 +1,4 @@
-"""A law: a formula with its range, its error on held-out rows, and its growth.
-
->>> from bursar.laws import Effort, FitSettings, Observations, fit_law
->>> rng = np.random.default_rng(0)
->>> model = {"tasks": 2, "alpha": 0.9, "ami": 0.5, "architecture": "shared", "seed": 0}
->>> tokens = range(500, 9500, 90)
->>> rows = [model | {"n": n, "n_other": n, "score": 0.006 * n**0.5 + rng.normal(0, 0.005)} for n in tokens]
->>> law = fit_law(Observations.of(rows).averaged(), ["n"], FitSettings(effort=Effort(100, 10)))
->>> law.formula.text, law.rates["n"].growth
-('0.006008*sqrt(n)', 'sqrt(n)')
->>> found = law.predict(n=4900)
->>> round(found.value, 2), found.low < 0.42 < found.high, found.warnings
-(0.42, True, ())
->>> law.predict(n=20000).warnings
-('n = 20000 is outside 500 to 9410, the range of the law',)
-"""
+"""A law: a formula with its range, its error on held-out rows, and its growth."""
 
 from __future__ import annotations
 
@@ -26,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import BeforeValidator, Field, TypeAdapter
 
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError, DataError
@@ -86,8 +71,7 @@ class HeldOut:
 
     @property
     def residuals(self) -> FloatArray:
-        found: FloatArray = np.array(self.score) - np.array(self.predicted)
-        return found
+        return np.asarray(np.array(self.score) - np.array(self.predicted))
 
     @property
     def mse(self) -> float:
@@ -103,11 +87,7 @@ class HeldOut:
 
 
 def conformal(residuals: FloatArray, level: float) -> float | None:
-    """Half the width of an interval that holds a new value at this level; ``None`` if there are too few residuals.
-
-    >>> conformal(np.array([0.1, -0.3, 0.2, 0.0]), 0.6), conformal(np.array([0.1, -0.3, 0.2, 0.0]), 0.9)
-    (0.2, None)
-    """
+    """Half the width of an interval that holds a new value at this level; ``None`` if there are too few residuals."""
     rank = math.ceil((len(residuals) + 1) * level - 1e-9)
     return float(np.sort(np.abs(residuals))[rank - 1]) if rank <= len(residuals) else None
 
@@ -259,7 +239,7 @@ class Law:
             scaling=read("scaling", dict),
             baselines=read("baselines", _NUMBERS.validate_python),
             front=read("front", lambda v: tuple(_front_entry(entry) for entry in v)),
-            level=read("interval", _level),
+            level=read("interval", lambda v: _SHARE.validate_python(v["level"])),
             about=read("about", lambda v: dict(v) | ({"models": int(v["models"])} if "models" in v else {})),
             warnings=read("warnings", lambda v: tuple(str(warning) for warning in v)),
         )
@@ -288,7 +268,7 @@ def packaged_laws(folder: Path | None = None) -> list[str]:
 
 
 _RANGE, _RATE, _HELD_OUT = TypeAdapter(Range), TypeAdapter(GrowthRate), TypeAdapter(HeldOut)
-_NUMBERS = TypeAdapter(dict[str, Number])
+_NUMBERS, _SHARE = TypeAdapter(dict[str, Number]), TypeAdapter(Annotated[float, Field(gt=0, lt=1)])
 
 
 def _variables(found: Sequence[Any]) -> tuple[str, ...]:
@@ -303,13 +283,6 @@ def _variables(found: Sequence[Any]) -> tuple[str, ...]:
 
 def _held_out(found: Mapping[str, Any], names: Sequence[str]) -> HeldOut:
     return _HELD_OUT.validate_python({**found, "variables": {name: found["variables"][name] for name in names}})
-
-
-def _level(interval: Mapping[str, Any]) -> float:
-    level = float(interval["level"])
-    if not 0 < level < 1:
-        raise ValueError
-    return level
 
 
 def _front_entry(found: Mapping[str, Any]) -> dict[str, Any]:

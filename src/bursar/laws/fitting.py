@@ -41,9 +41,8 @@ def fit_law(
     others, and paper 2's forms in the same variables are added. The law is the shortest formula whose error in
     cross-validation is within a standard error of the lowest.
     """
-    settings = settings or FitSettings()
+    settings, names = settings or FitSettings(), tuple(variables)
     engine, seed = settings.engine, settings.seed
-    names = tuple(variables)
     X, y, left_out = averages.matrix(names)
     alone = averages.alone(names)
     X, y = check_rows(X, names, y)
@@ -83,14 +82,10 @@ def fit_law(
             "noise": averages.noise,
         },
         front=tuple(
-            {
-                "size": found.formula.size,
-                "error": found.error,
-                "doubt": found.doubt,
-                "text": found.formula.text,
-                "origin": origins.get(found.formula.form, engine),
-            }
+            {"size": formula.size, "error": found.error, "doubt": found.doubt, "text": formula.text}
+            | {"origin": origins.get(formula.form, engine)}
             for found in candidates
+            for formula in (found.formula,)
         ),
         level=settings.level,
         about={"rows": len(y), "left_out": left_out, "engine": engine, "seed": seed} | dict(about or {}),
@@ -104,8 +99,7 @@ def rates_of(formula: Formula, ranges: Mapping[str, Range], powers: Mapping[str,
     found = {}
     for name, r in ranges.items():
         near = name in NEAR_ZERO
-        order = growth(formula, name, middle, at_zero=near)
-        grows = None if order is None else order.text(name)
+        grows = growth(formula, name, middle, at_zero=near)
         top = slope(formula, name, middle | {name: r.high})
         found[name] = GrowthRate(grows, near, slope(formula, name, middle), top, powers.get(name))
     return found

@@ -79,11 +79,6 @@ def fit_front(X: FloatArray, names: Sequence[str], y: FloatArray, settings: FitS
     """Formulas for y, each longer and more accurate than the one before; the first is a constant.
 
     The same rows and seed give the same formulas: engines run on one thread.
-
-    >>> X = np.linspace(1, 9, 40)[:, None]
-    >>> front = fit_front(X, ["n"], 0.2 * np.sqrt(X[:, 0]), FitSettings(effort=Effort(60, 10)))
-    >>> [formula.text for formula in front if formula.error(X, 0.2 * np.sqrt(X[:, 0])) < 1e-9][0]
-    '0.2*sqrt(n)'
     """
     settings = settings or FitSettings()
     X, y = check_rows(X, names, y)
@@ -102,10 +97,8 @@ def fit_front(X: FloatArray, names: Sequence[str], y: FloatArray, settings: FitS
 def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y: FloatArray) -> list[Formula]:
     """Fit the constants of expressions, with and without an offset; each form once."""
     best: dict[Any, Formula] = {}
-    forms = [
-        form for expression in expressions for form in (expression, without_offset(expression)) if form is not None
-    ]
-    for formula in (Formula.of(form, names) for form in forms):
+    forms = (form for expression in expressions for form in (expression, without_offset(expression)))
+    for formula in (Formula.of(form, names) for form in forms if form is not None):
         if formula.form not in best and formula.form.free_symbols and np.isfinite(formula.error(X, y)):
             best[formula.form] = formula.refitted(X, y)
     return list(best.values())
@@ -153,11 +146,9 @@ def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: Floa
     from sklearn.isotonic import IsotonicRegression
 
     if len(names) == 1:
-        rises = names[0] in RISING or np.cov(X[:, 0], y)[0, 1] >= 0
-        found: FloatArray = (
-            IsotonicRegression(increasing=bool(rises), out_of_bounds="clip").fit(X[:, 0], y).predict(at[:, 0])
-        )
-        return found
+        rises = bool(names[0] in RISING or np.cov(X[:, 0], y)[0, 1] >= 0)
+        isotonic = IsotonicRegression(increasing=rises, out_of_bounds="clip")
+        return np.asarray(isotonic.fit(X[:, 0], y).predict(at[:, 0]))
     trees = HistGradientBoostingRegressor(
         monotonic_cst=[int(name in RISING) for name in names],
         learning_rate=0.2,
@@ -166,8 +157,7 @@ def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: Floa
         early_stopping=False,
         random_state=0,
     )
-    found = trees.fit(X, y).predict(at)
-    return found
+    return np.asarray(trees.fit(X, y).predict(at))
 
 
 def monotone_error(X: FloatArray, names: Sequence[str], y: FloatArray, *, seed: int = 0) -> float:
@@ -196,11 +186,7 @@ def check_rows(X: FloatArray, names: Sequence[str], y: FloatArray) -> tuple[Floa
 
 # -- the engines ------------------------------------------------------------------------------------------------------
 def input_scales(X: FloatArray, names: Sequence[str]) -> dict[str, float]:
-    """The power of ten by which each variable is divided for Operon, so that constants have similar sizes.
-
-    >>> input_scales(np.array([[5000.0, 0.4], [9000.0, 0.8]]), ["n", "ami"])
-    {'n': 1000.0, 'ami': 1.0}
-    """
+    """The power of ten by which each variable is divided for Operon, so that constants have similar sizes."""
     middle = np.median(np.abs(X), axis=0)
     powers = np.floor(np.log10(np.maximum(middle, 1.0)))
     return {name: float(10**power) for name, power in zip(names, powers, strict=True)}

@@ -3,12 +3,6 @@
 Two tasks that label words are compared by word, two that label items by item. If one labels words and the other items,
 each word gets the label of its item. The words of an item are then not independent, so the mutual information by chance
 is measured by shuffling whole items.
-
->>> from bursar.simulation import assistant_corpus
->>> found = relatedness(assistant_corpus(300).with_tasks(["intent", "slots", "urgency"]))
->>> pair = found.pair("intent", "slots")
->>> pair.of, pair.items, 0 < pair.low <= pair.ami <= pair.high < 1
-('words', 300, True)
 """
 
 from __future__ import annotations

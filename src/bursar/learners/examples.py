@@ -26,14 +26,8 @@ LOWEST, HIGHEST = 0.05, 20.0
 
 
 def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
-    """The temperature with the lowest loss, by golden-section search on its logarithm; the loss has one minimum.
-
-    >>> round(fit_temperature(lambda t: (math.log(t) - math.log(1.7)) ** 2), 4)
-    1.7
-    >>> fit_temperature(lambda t: 0.0)  # all temperatures are equally good
-    1.0
-    """
-    if loss(LOWEST) == loss(1.0) == loss(HIGHEST):
+    """The temperature with the lowest loss, by golden-section search on its logarithm; the loss has one minimum."""
+    if loss(LOWEST) == loss(1.0) == loss(HIGHEST):  # all temperatures are equally good
         return 1.0
     ratio = (math.sqrt(5) - 1) / 2
     low, high = math.log(LOWEST), math.log(HIGHEST)

@@ -1,4 +1,4 @@
-"""What trained models predict: probabilities, item vectors and temperatures, in batches of similar length."""
+"""What trained models predict, in batches of similar length."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
 from bursar.learners.encoders.encoder import ItemReading
-from bursar.learners.examples import TaskLosses, linkable_spans
-from bursar.learners.learner import Embeddings, Progress, main_scores, no_progress
-from bursar.learners.readings import ReadingCache, batches_by_length, in_batches, lengths_of
+from bursar.learners.examples import linkable_spans
+from bursar.learners.learner import Progress, main_scores, no_progress
+from bursar.learners.readings import ReadingCache, in_batches
 from bursar.learners.sharing import SharedModel
-from bursar.ragged import Ragged, flat_positions, offsets_of
+from bursar.ragged import Ragged
 from bursar.tasks import AnyBeliefs
 from bursar.tasks.heads import Encoded, dropout_sample
 
@@ -108,51 +107,3 @@ def with_progress(models: Sequence[SharedModel], progress: Progress) -> Iterator
             progress(stage, (number + done) / len(models))
 
         yield model, part
-
-
-def item_vectors(
-    models: Sequence[SharedModel], cache: ReadingCache, items: Corpus, progress: Progress
-) -> NDArray[np.float32]:
-    """The pooled vector of every item, averaged over tasks: (items, width)."""
-    readings = cache.read(items)
-    found = np.zeros((len(items), cache.encoder.width), dtype=np.float32)
-    tasks = sum(len(model.tasks) for model in models)
-    with torch.inference_mode():
-        for model, part in with_progress(models, progress):
-            model.eval()
-            for batch in in_batches(readings, "reading", part):
-                encoded = cache.encode(model, [readings[i] for i in batch], list(model.tasks))
-                for vectors in encoded.values():
-                    found[batch] += vectors.items.numpy() / tasks
-    return found
-
-
-def pretrained_embeddings(cache: ReadingCache, items: Corpus, progress: Progress) -> Embeddings:
-    """Vectors by the encoder before any training: items from the last layer, words from the layer at two thirds.
-
-    The top layers of a sentence encoder represent whole sentences; a word's own meaning is clearer below them.
-    """
-    encoder, readings = cache.encoder, cache.read(items)
-    found = np.zeros((len(items), encoder.width), dtype=np.float32)
-    words = np.zeros((int(items.words.sum()), encoder.width), dtype=np.float32)
-    offsets, middle = offsets_of(items.words), -(-2 * encoder.depth // 3)
-    training = encoder.training
-    encoder.eval()
-    with torch.inference_mode():
-        for places in in_batches(readings, "reading", progress):
-            batch = encoder.batch([readings[at] for at in places])
-            half = encoder.run(encoder.embed(batch), batch, range(middle))
-            words[flat_positions(offsets, places)] = encoder.pool(half, batch).words.numpy()
-            found[places] = encoder.pool(encoder.run(half, batch, range(middle, encoder.depth)), batch).items.numpy()
-    encoder.train(training)
-    return Embeddings(found, words)
-
-
-def fit_temperatures(model: SharedModel, cache: ReadingCache, dev: Corpus) -> dict[str, float]:
-    """For each task, the temperature that maximises the likelihood of its development labels."""
-    losses, found = TaskLosses.of(model.eval(), cache, dev), {}
-    lengths = lengths_of(losses.readings)
-    for name in model.tasks:
-        known = np.flatnonzero(losses.examples.present[name])
-        found[name], _ = losses.temperature((known[batch] for batch in batches_by_length(lengths[known])), name)
-    return found

@@ -79,19 +79,12 @@ class PretrainedFile:
             return None
         return found.eval()
 
-    def checkpoint(self) -> Checkpoint:
-        return Checkpoint(Path(f"{self.path}.training"), self.about, self.seconds)
-
 
 def pretrain(
-    encoder: Encoder,
-    readings: Sequence[Pieces],
-    plan: PretrainingPlan,
-    file: PretrainedFile | None,
-    progress: Progress,
+    encoder: Encoder, readings: Sequence[Pieces], plan: PretrainingPlan, file: PretrainedFile | None, progress: Progress
 ) -> Encoder:
     """A copy of the encoder, pretrained on these items and written to the file. Frozen layers do not change."""
-    checkpoint = file.checkpoint() if file is not None else None
+    checkpoint = None if file is None else Checkpoint(Path(f"{file.path}.training"), file.about, file.seconds)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
         pretraining = Pretraining(check_maskable(encoder).twin(), readings, plan)
@@ -170,9 +163,8 @@ class Pretraining:
         vectors = encoder.run(encoder.embed(batch._replace(ids=shown)), batch, range(encoder.depth))
         loss = self.head.loss(vectors[chosen], batch.ids[chosen])
         if not torch.isfinite(loss):
-            raise LearnerError(
-                f"pretraining step {self.step}: the loss is {loss.item()}", fix="lower learner.pretraining_rate"
-            )
+            wrong = f"pretraining step {self.step}: the loss is {loss.item()}"
+            raise LearnerError(wrong, fix="lower learner.pretraining_rate")
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.trained, CLIP)

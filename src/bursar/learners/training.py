@@ -40,12 +40,7 @@ def make_optimizer(
 
 
 def rate_factor(steps: int, warmup: float, *, decay: bool = True) -> Callable[[int], float]:
-    """The factor of the learning rate at each step: a linear rise to 1, then a linear decay to 0.
-
-    >>> factor = rate_factor(10, 0.2)
-    >>> [round(factor(step), 3) for step in (0, 1, 2, 6, 10)]
-    [0.5, 1.0, 1.0, 0.5, 0.0]
-    """
+    """The factor of the learning rate at each step: a linear rise to 1, then a linear decay to 0."""
     warm = max(1, int(warmup * steps))
 
     def factor(step: int) -> float:
@@ -68,14 +63,6 @@ class WeightAverage:
 
     With few items the weights jump from step to step; their mean does not, and choosing it takes no development items
     (Izmailov et al. 2018).
-
-    >>> weight = nn.Parameter(torch.tensor([0.0]))
-    >>> average = WeightAverage([weight], first=1)
-    >>> for step, value in enumerate([9.0, 1.0, 2.0]):
-    ...     _ = weight.data.fill_(value)
-    ...     average.add(step)
-    >>> average.apply(); weight.item()
-    1.5
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], first: int) -> None:

@@ -169,11 +169,7 @@ def _kept(seed: int, step: int, shape: tuple[int, ...], dropout: float) -> NDArr
 
 
 class Draws:
-    """Random initial values from a seed, the same in single and double precision.
-
-    >>> Draws(0, torch.float64).normal(2).tolist() == Draws(0, torch.float64).normal(2).tolist()
-    True
-    """
+    """Random initial values from a seed, the same in single and double precision."""
 
     def __init__(self, seed: int, dtype: torch.dtype) -> None:
         self.random, self.dtype = rng(seed, "lockstep weights"), dtype
@@ -186,21 +182,14 @@ class Draws:
         return self._made(self.random.uniform(-1, 1, shape) / np.sqrt(width))
 
     def layer(self, name: str, width: int, outputs: int) -> dict[str, Tensor]:
-        return {
-            f"{name}.weight": self.uniform(width, width, outputs),
-            f"{name}.bias": self.uniform(width, outputs),
-        }
+        return {f"{name}.weight": self.uniform(width, width, outputs), f"{name}.bias": self.uniform(width, outputs)}
 
     def _made(self, values: FloatArray) -> Tensor:
         return torch.from_numpy(values).to(self.dtype)
 
 
 def cross_entropy(scores: Tensor, targets: IntArray, real: BoolArray) -> Tensor:
-    """The mean −log p of the targets of every lane's items, without padding: (lanes,). Targets of −1 do not count.
-
-    >>> cross_entropy(torch.zeros(1, 2, 4), np.array([[3, 1]]), np.array([[True, False]])).exp().tolist()
-    [4.0]
-    """
+    """The mean −log p of the targets of every lane's items, without padding: (lanes,). Targets of −1 do not count."""
     lanes = len(scores)
     counted = (targets >= 0) & real.reshape(*real.shape, *[1] * (targets.ndim - 2))
     share = counted / np.maximum(counted.reshape(lanes, -1).sum(axis=1), 1).reshape(-1, *[1] * (targets.ndim - 1))

@@ -30,10 +30,7 @@ class Reading(NamedTuple):
 
 
 class FeedbackHead(Head):
-    """An LSTM cell that reads a word and the previous tag: the gold tag in training, else its own best tag.
-
-    The probabilities of a word are therefore conditioned on the tags chosen before it.
-    """
+    """An LSTM cell that reads a word and the previous tag: the gold one in training, else its own best one."""
 
     tags_words = True
 
