@@ -11,7 +11,7 @@ import torch
 
 from bursar.curriculum import UniformPolicy, make_policy
 from bursar.errors import CheckpointError
-from bursar.learners import checkpoints
+from bursar.learners import training
 from bursar.learners.settings import Schedule
 from bursar.learners.steps import batches
 from bursar.learners.training import WeightAverage, rate_factor
@@ -79,7 +79,7 @@ def test_a_damaged_checkpoint_is_refused_with_a_way_out(damage, corpus, folder, 
 def test_a_checkpoint_is_not_read_by_a_torch_that_may_run_its_code(corpus, folder, train, tmp_path, monkeypatch):
     file = tmp_path / "training"
     interrupted(corpus, folder, train, file)
-    monkeypatch.setattr(checkpoints.torch, "__version__", "2.5.1+cpu")
+    monkeypatch.setattr(training.torch, "__version__", "2.5.1+cpu")
     with pytest.raises(CheckpointError, match=r"may run code.*torch 2\.6"):
         made(corpus, folder).fit(train, checkpoint=file)
 

@@ -177,10 +177,7 @@ def _clipped(steps: LoggedSteps, target: FloatArray) -> tuple[FloatArray, tuple[
 
 
 def _doubly_robust(steps: LoggedSteps, target: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """A reward model's expectation, corrected by its weighted errors (Dudík et al. 2011).
-
-    There is no bias, because a step's prediction does not use its own reward.
-    """
+    """A reward model's expectation, corrected by its weighted errors: without bias (Dudík et al. 2011)."""
     predicted = predictions(steps.rewards, steps.taken, steps.offsets, len(steps.tasks))
     expected = (target * coverage(steps) * predicted).sum(axis=1)
     return expected + steps.weights(target) * (steps.rewards - steps.of_taken(predicted)), ()

@@ -26,7 +26,7 @@ from bursar.corpus import Corpus, concatenate
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners import Learner
-from bursar.learners.learner import Progress, no_progress
+from bursar.learners.learner import Progress, no_progress, part_of
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.tasks.task import groups_of
@@ -193,7 +193,7 @@ def check(
         if name in found:
             continue
         own = own_models if way == "together" and seed == subject.config.seed else None
-        report = _part_of(progress, done, len(runs), f" {way}, seed {seed}")
+        report = part_of(progress, done, len(runs), f" {way}, seed {seed}")
         found[name] = _trained(subject, way, seed, own or folder / MODELS_FOLDER, report)
         _keep(folder / TRAININGS_FILE, {"kind": KIND, "asked": asked, "tallies": found})
 
@@ -244,14 +244,9 @@ def _trained(subject: Subject, way: str, seed: int, folder: Path, progress: Prog
     for at, group in enumerate(groups):
         models = Models(folder, config, {name: schema[name] for name in group}, pool=subject.pool)
         dev = labels.dev.with_tasks(group) if labels.dev is not None else None
-        learner, _ = models.fitted(labels.annotated.with_tasks(group), dev, _part_of(progress, at, len(groups)))
+        learner, _ = models.fitted(labels.annotated.with_tasks(group), dev, part_of(progress, at, len(groups)))
         found |= _tallies(learner, subject.judged.with_tasks(group))
     return found
-
-
-def _part_of(progress: Progress, part: int, parts: int, about: str = "") -> Progress:
-    """The callback for the progress of one part of the work."""
-    return lambda what, done: progress(what + about, (part + done) / parts)
 
 
 def _sharing(config: CampaignConfig, sharing: str) -> CampaignConfig:

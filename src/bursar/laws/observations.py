@@ -192,10 +192,7 @@ class Observations:
         return Observations(single)
 
     def averaged(self, *, by_seed: bool = False) -> Averages:
-        """Average over seeds; rows are sorted by setting.
-
-        ``by_seed`` keeps each model as a row, for tables with few settings.
-        """
+        """Average over seeds; rows are sorted by setting. ``by_seed`` keeps each model as a row."""
         of = KEY if by_seed else SETTING
         keys = list(zip(*(self.table[name].to_pylist() for name in of), strict=True))
         numbers = {key: place for place, key in enumerate(sorted(set(keys), key=_sortable))}

@@ -76,10 +76,7 @@ FormEngine = Callable[[FloatArray, Sequence[str], FloatArray, Effort, int], list
 
 
 def fit_front(X: FloatArray, names: Sequence[str], y: FloatArray, settings: FitSettings | None = None) -> list[Formula]:
-    """Formulas for y, each longer and more accurate than the one before; the first is a constant.
-
-    The same rows and seed give the same formulas: engines run on one thread.
-    """
+    """Formulas for y, each longer and more accurate than the one before; the first is a constant."""
     settings = settings or FitSettings()
     X, y = check_rows(X, names, y)
     effort = settings.effort or EFFORTS[settings.engine]
@@ -107,18 +104,23 @@ def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y
 # -- the choice -------------------------------------------------------------------------------------------------------
 def cross_validated(formulas: Sequence[Formula], X: FloatArray, y: FloatArray, *, seed: int = 0) -> list[ScoredFormula]:
     """Each formula with its error in cross-validation, where its constants are refitted for each fold."""
-    fold = folds(len(y), seed)
     found = []
     for formula in formulas:
-        squares = np.full(len(y), np.inf)
-        for k in range(FOLDS):
-            out = fold == k
-            misses = formula.refitted(X[~out], y[~out]).predict(X[out]) - y[out]
-            squares[out] = np.where(np.isfinite(misses), misses**2, np.inf)
+        misses = _misses(X, y, seed, lambda X, y, at, formula=formula: formula.refitted(X, y).predict(at))
+        squares = np.where(np.isfinite(misses), misses**2, np.inf)
         error = float(squares.mean())
         doubt = float(squares.std(ddof=1) / np.sqrt(len(y))) if np.isfinite(error) else float("inf")
         found.append(ScoredFormula(formula, error, doubt))
     return found
+
+
+def _misses(X: FloatArray, y: FloatArray, seed: int, predict: Callable[..., FloatArray]) -> FloatArray:
+    """The error of each row, predicted from those of the other folds."""
+    fold, misses = folds(len(y), seed), np.empty(len(y))
+    for k in range(FOLDS):
+        out = fold == k
+        misses[out] = predict(X[~out], y[~out], X[out]) - y[out]
+    return misses
 
 
 def choose(candidates: Sequence[ScoredFormula]) -> ScoredFormula:
@@ -162,11 +164,7 @@ def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: Floa
 
 def monotone_error(X: FloatArray, names: Sequence[str], y: FloatArray, *, seed: int = 0) -> float:
     """The mean squared error of the monotone baseline in cross-validation, on the same folds as formulas."""
-    fold, misses = folds(len(y), seed), np.empty(len(y))
-    for k in range(FOLDS):
-        out = fold == k
-        misses[out] = monotone_values(X[~out], names, y[~out], X[out]) - y[out]
-    return float(np.mean(misses**2))
+    return float(np.mean(_misses(X, y, seed, lambda X, y, at: monotone_values(X, names, y, at)) ** 2))
 
 
 def check_rows(X: FloatArray, names: Sequence[str], y: FloatArray) -> tuple[FloatArray, FloatArray]:

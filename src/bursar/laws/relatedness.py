@@ -155,10 +155,7 @@ def mutual_information(table: FloatArray) -> float:
 
 
 def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
-    """The expected mutual information of two random labellings with these counts.
-
-    The count of a label pair is then hypergeometric; the sum covers its non-negligible range.
-    """
+    """The expected mutual information of two random labellings with these counts (hypergeometric)."""
     total, expected = int(rows.sum()), 0.0
     for a in rows.tolist():
         for b in columns.tolist():

@@ -17,7 +17,7 @@ from bursar.corpus import Corpus
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.features import TaskwiseLearner, classes_of, restoring
 from bursar.learners.function import texts_of
-from bursar.learners.learner import FitOptions, FitReport, Progress, check_number, must_be_trained, no_progress
+from bursar.learners.learner import FitOptions, FitReport, Progress, check_number, must_be_trained, no_progress, part_of
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import AnyBeliefs, Beliefs, Task
 
@@ -68,10 +68,7 @@ class HuggingFaceLearner(TaskwiseLearner):
         for at, (name, task) in enumerate(self.tasks.items()):
             items = annotated.take(np.flatnonzero(annotated.labels[name].present))
             targets = np.asarray(task.targets(items.labels[name].rows, items.words), dtype=np.int64)
-
-            def progress(done: float, at: int = at) -> None:
-                options.progress("training", (at + done) / len(self.tasks))
-
+            progress = part_of(options.progress, at, len(self.tasks))
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(options.seed % 2**63)
                 models[name], own = self._trained(name, items, targets, progress)
@@ -79,7 +76,7 @@ class HuggingFaceLearner(TaskwiseLearner):
         self.models = models
         return self.report(len(annotated), steps, options)
 
-    def _trained(self, name: str, items: Corpus, targets: IntArray, progress: Any) -> tuple[Any, int]:
+    def _trained(self, name: str, items: Corpus, targets: IntArray, progress: Progress) -> tuple[Any, int]:
         """A fine-tuned copy of a task's model, and the number of its updates."""
         model, order = self._fresh(name).train(), _code_order(self.bases[name], self.tasks[name])
         place = np.argsort(order)  # from the task's codes to the model's
@@ -104,7 +101,7 @@ class HuggingFaceLearner(TaskwiseLearner):
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             scheduler.step()
-            progress((step + 1) / total)
+            progress("training", (step + 1) / total)
         return model.eval(), total
 
     def _fresh(self, name: str) -> Any:

@@ -80,7 +80,7 @@ class FrozenEncoder:
         def compute(new: list[int]) -> Iterator[tuple[int, Vectors]]:
             import torch
 
-            from bursar.learners.readings import in_batches
+            from bursar.learners.examples import in_batches
 
             encoder, asked = self._encoder, items.take(np.array(new))
             readings = encoder.read(asked)

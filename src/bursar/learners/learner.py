@@ -38,6 +38,11 @@ def no_progress(what: str, done: float) -> None:
     """Report nothing."""
 
 
+def part_of(progress: Progress, part: int, parts: int, about: str = "") -> Progress:
+    """The callback for the progress of one part of the work."""
+    return lambda what, done: progress(what + about, (part + done) / parts)
+
+
 @dataclass(frozen=True)
 class FitReport:
     """The result of a training."""

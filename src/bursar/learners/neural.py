@@ -18,12 +18,10 @@ from bursar.corpus import Corpus
 from bursar.curriculum import Course, Policy
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.catalog.builtin import neural_gives
-from bursar.learners.checkpoints import Checkpoint
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.encoder import Encoder
-from bursar.learners.examples import TaskLosses
+from bursar.learners.examples import Predictor, ReadingCache, TaskLosses, batches_by_length, in_batches, lengths_of
 from bursar.learners.features import restoring
-from bursar.learners.inference import Predictor, with_progress
 from bursar.learners.learner import (
     Embeddings,
     FitOptions,
@@ -34,13 +32,13 @@ from bursar.learners.learner import (
     in_codes_of,
     must_be_trained,
     no_progress,
+    part_of,
 )
 from bursar.learners.pretraining import PretrainedFile, PretrainingPlan, check_maskable, pretrain
-from bursar.learners.readings import ReadingCache, batches_by_length, in_batches, lengths_of
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.settings import PRECISIONS, NeuralSettings, TrainingPlan
 from bursar.learners.sharing import SharedModel, make_models, tasks_of_models
-from bursar.learners.training import Training
+from bursar.learners.training import Checkpoint, Training
 from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks import AnyBeliefs, Task
 from bursar.tasks.schemes import overlapping
@@ -89,7 +87,7 @@ class NeuralLearner(Learner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             self.models = self.make_models()
-            for number, (model, progress) in enumerate(with_progress(self.models, options.progress)):
+            for number, model in enumerate(self.models):
                 torch.manual_seed(plan.seed)
                 checkpoint = None
                 if (file := options.checkpoint) is not None:
@@ -100,7 +98,7 @@ class NeuralLearner(Learner):
                 model.encoder.settle(losses.readings)
                 score = None if dev is None else partial(Predictor(model, self.cache).main_scores, dev)
                 training = Training(losses, lengths_of(losses.readings), plan, checkpoint)
-                reports.append(training.run(score, progress))
+                reports.append(training.run(score, part_of(options.progress, number, len(self.models))))
                 if options.log is not None:
                     training.write_log(options.log)
         if self.settings.temperature and dev is not None:
@@ -194,7 +192,8 @@ class NeuralLearner(Learner):
         if passes < 1:
             raise LearnerError(f"{passes} passes", fix="ask for one pass, or for several dropout passes")
         found: dict[str, AnyBeliefs] = {}
-        for model, part in with_progress(self.models, progress):
+        for number, model in enumerate(self.models):
+            part = part_of(progress, number, len(self.models))
             found |= Predictor(model, self.cache, self.temperatures).predict_proba(items, passes, seed, part)
         return {name: found[name] for name in self.tasks}
 
@@ -216,9 +215,9 @@ class NeuralLearner(Learner):
         readings = self.cache.read(items)
         found = np.zeros((len(items), self.encoder.width), dtype=np.float32)
         with torch.inference_mode():
-            for model, part in with_progress(self.models, progress):
+            for number, model in enumerate(self.models):
                 model.eval()
-                for batch in in_batches(readings, "reading", part):
+                for batch in in_batches(readings, "reading", part_of(progress, number, len(self.models))):
                     encoded = self.cache.encode(model, [readings[i] for i in batch], list(model.tasks))
                     for vectors in encoded.values():
                         found[batch] += vectors.items.numpy() / len(self.tasks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,14 +13,68 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bursar.errors import LearnerError
-from bursar.learners.checkpoints import Checkpoint, trained_weights
+from bursar.corpus.formats.format import replacing_bytes
+from bursar.errors import CheckpointError, LearnerError
 from bursar.learners.examples import TaskLosses
 from bursar.learners.learner import FitReport, Progress
 from bursar.learners.settings import Schedule, TrainingPlan
 from bursar.learners.sharing import SharedModel
 from bursar.learners.steps import PolicySteps, joint_steps
 from bursar.ragged import IntArray
+
+SAFE_TORCH = (2, 6)  # first version in which ``weights_only`` is safe (CVE-2025-32434)
+
+
+class Checkpoint:
+    """A file that a training saves its state to at most every ``seconds``.
+
+    ``about`` identifies the training. A damaged file, or one of another training, is refused.
+    """
+
+    def __init__(self, file: Path, about: str, seconds: float) -> None:
+        self.file, self.about, self.seconds = file, about, seconds
+        self._begun = self._last = time.monotonic()
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._last >= self.seconds
+
+    def is_worth_it(self) -> bool:
+        """Whether the training took long enough for its result to be saved too."""
+        return time.monotonic() - self._begun >= self.seconds
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write the state, whole or not at all: a crash leaves the one before."""
+        with replacing_bytes(self.file) as file:
+            torch.save(state | {"about": self.about}, file)
+        self._last = time.monotonic()
+
+    def load(self) -> dict[str, Any] | None:
+        """The saved state; ``None`` if there is no file."""
+        if not self.file.exists():
+            return None
+        if tuple(map(int, torch.__version__.split(".")[:2])) < SAFE_TORCH:
+            why = f"not read: torch {torch.__version__} may run code from such a file"
+            raise self._refused(why, "install torch 2.6 or newer, or delete the file to train from the start")
+        try:
+            saved: dict[str, Any] = torch.load(self.file, weights_only=True)
+            about = saved.pop("about")
+        except Exception as wrong:  # a damaged file can raise anything
+            reason = str(wrong).splitlines()[0] if str(wrong) else type(wrong).__name__
+            raise self._refused(f"damaged: {reason}") from None
+        if about != self.about:
+            raise self._refused("of another training: other items, tasks, settings or seed")
+        return saved
+
+    def _refused(self, why: str, fix: str = "delete it to train from the start") -> CheckpointError:
+        return CheckpointError(f"the checkpoint {self.file} is {why}", fix=fix)
+
+    def clear(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
+def trained_weights(module: nn.Module) -> dict[str, Tensor]:
+    """Copies of the parameters that are trained."""
+    return {name: value.detach().clone() for name, value in module.named_parameters() if value.requires_grad}
 
 
 def make_optimizer(

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
-from bursar.ragged import FloatArray, IntArray, Ragged, offsets_of
+from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.marks import Control, Marks
-from bursar.tasks.schemes import codes_of_spans, overlapping, spans_of_codes
+from bursar.tasks.schemes import codes_of_spans, overlapping, spans_of_codes, words_of_spans
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio, rows_of_choices, span_of
 
 
@@ -36,8 +36,8 @@ class Tagging(Task):
     width = 3
     styles = {
         "linear": "bursar.tasks.heads.linear:WordHead",
-        "crf": "bursar.tasks.heads.crf:CrfHead",
-        "lstm": "bursar.tasks.heads.feedback:FeedbackHead",
+        "crf": "bursar.tasks.heads.tags:CrfHead",
+        "lstm": "bursar.tasks.heads.tags:FeedbackHead",
         "spans": "bursar.tasks.heads.spans:SpanHead",
     }
     counted = "span"
@@ -158,14 +158,10 @@ class Tagging(Task):
 
     def codes(self, labels: Ragged, words: IntArray) -> IntArray:
         """The label of every word: 0 is none, 1 + k is in a span of label k. In nested spans, the shortest counts."""
-        starts, lengths = labels.values[:, 0], (labels.values[:, 1] - labels.values[:, 0]).astype(np.int64)
-        order = np.argsort(-lengths, kind="stable")
-        first = (offsets_of(words)[labels.owners] + starts)[order]
-        lengths = lengths[order]
-        inner = offsets_of(lengths)
-        places = np.repeat(first - inner[:-1], lengths) + np.arange(inner[-1])
+        positions, lengths = words_of_spans(labels, words)
+        longest_first = np.argsort(-np.repeat(lengths, lengths), kind="stable")
         found: IntArray = np.zeros(int(words.sum()), dtype=np.int64)
-        found[places] = np.repeat(1 + labels.values[order, 2].astype(np.int64), lengths)
+        found[positions[longest_first]] = np.repeat(1 + labels.values[:, 2].astype(np.int64), lengths)[longest_first]
         return found
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
