@@ -11,7 +11,7 @@ import torch
 from bursar.corpus import CorpusBuilder
 from bursar.curriculum import FixedPolicy, StepLog
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners import inference, make_learner, training
+from bursar.learners import examples, make_learner, training
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.huggingface import BertEncoder
 from bursar.learners.examples import batches_by_length
@@ -316,7 +316,7 @@ def test_a_task_that_scores_nothing_yet_does_not_freeze_the_first_epoch(folder, 
     learner = NeuralLearner(corpus.schema, **options(folder, epochs=4, patience=9))
     scores = iter([(0.0, 0.1), (0.0, 0.3), (0.0, 0.2), (0.0, 0.25)])
     kept = []
-    monkeypatch.setattr(inference, "main_scores", lambda *a: next(scores))
+    monkeypatch.setattr(examples, "main_scores", lambda *a: next(scores))
     state = training.trained_weights
     monkeypatch.setattr(training, "trained_weights", lambda model: kept.append(1) or state(model))
     learner.fit(corpus.split("train").take(np.arange(20)), dev=corpus.split("dev"))
