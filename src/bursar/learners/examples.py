@@ -28,8 +28,10 @@ from bursar.tasks.heads.spans import spans_to_link
 CACHE_ITEMS = 20_000
 CACHE_BYTES = 1_000_000_000
 ROWS_PER_BATCH = 1024  # of hidden states, in inference
+LOWEST, HIGHEST = 0.05, 20.0  # temperatures
 
 
+# -- readings ----------------------------------------------------------------------------------------------------------
 class ReadingCache:
     """Caches readings of items and, where layers are frozen, the hidden states that those layers compute."""
 
@@ -104,9 +106,7 @@ def batches_by_length(lengths: IntArray, rows: int = ROWS_PER_BATCH) -> Iterator
         at = stop
 
 
-LOWEST, HIGHEST = 0.05, 20.0
-
-
+# -- losses ------------------------------------------------------------------------------------------------------------
 def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
     """The temperature with the lowest loss, by golden-section search on its logarithm; the loss has one minimum."""
     if loss(LOWEST) == loss(1.0) == loss(HIGHEST):  # all temperatures are equally good
@@ -128,15 +128,19 @@ def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
-    """The labels of items by task: which items have one, and the targets of the head's loss."""
+class TaskLosses:
+    """Items with their labels by task, and the losses of a model's tasks on batches of them, given by position."""
 
-    present: Mapping[str, BoolArray]
-    targets: Mapping[str, Ragged]  # empty for items without a label
+    model: SharedModel
+    cache: ReadingCache
+    readings: Sequence[Any]
+    present: Mapping[str, BoolArray]  # which items have a label
+    targets: Mapping[str, Ragged]  # of the head's loss; empty for items without a label
     spans: Mapping[str, Ragged]  # only for tasks that build on another task's spans
+    smoothing: float = 0.0
 
     @classmethod
-    def of(cls, items: Corpus, model: SharedModel) -> Examples:
+    def of(cls, model: SharedModel, cache: ReadingCache, items: Corpus, smoothing: float = 0.0) -> TaskLosses:
         present, targets, spans = {}, {}, {}
         for name in model.tasks:
             labels, head = items.labels[name], model.head(name)
@@ -151,25 +155,7 @@ class Examples:
             partner = model.partners[name]
             if partner is not None:
                 spans[name] = linkable_spans(model.tasks, name, items.labels[partner].rows, labels.rows)
-        return cls(present, targets, spans)
-
-    def spans_of(self, task: str, items: IntArray) -> Ragged | None:
-        return self.spans[task].take(items) if task in self.spans else None
-
-
-@dataclass(frozen=True, eq=False)
-class TaskLosses:
-    """The losses of a model's tasks on batches of items, which are given by position."""
-
-    model: SharedModel
-    cache: ReadingCache
-    readings: Sequence[Any]
-    examples: Examples
-    smoothing: float = 0.0
-
-    @classmethod
-    def of(cls, model: SharedModel, cache: ReadingCache, items: Corpus, smoothing: float = 0.0) -> TaskLosses:
-        return cls(model, cache, cache.read(items), Examples.of(items, model), smoothing)
+        return cls(model, cache, cache.read(items), present, targets, spans, smoothing)
 
     def encode(self, items: IntArray, tasks: Sequence[str]) -> dict[str, Encoded]:
         return self.cache.encode(self.model, [self.readings[at] for at in items], tasks)
@@ -202,8 +188,8 @@ class TaskLosses:
         head, outputs = self.model.eval().head(task), []
         with torch.inference_mode():
             for items in batches:
-                output = head(self.encode(items, [task])[task], self.examples.spans_of(task, items))
-                outputs.append((output, self.examples.targets[task].take(items)))
+                output = head(self.encode(items, [task])[task], self._spans_of(task, items))
+                outputs.append((output, self.targets[task].take(items)))
 
             def loss(temperature: float) -> float:
                 losses = [head.loss(head.with_temperature(o, temperature), t, 0.0).item() * len(t) for o, t in outputs]
@@ -214,10 +200,13 @@ class TaskLosses:
 
     def _output(self, encoded: Encoded, items: IntArray, task: str) -> tuple[Any, Ragged]:
         """The head's output and its targets, for the items that have the task's label."""
-        there = np.flatnonzero(self.examples.present[task][items])
+        there = np.flatnonzero(self.present[task][items])
         known, head = items[there], self.model.head(task)
-        targets = self.examples.targets[task].take(known)
-        return head.teacher_forced(head(encoded.take(there), self.examples.spans_of(task, known)), targets), targets
+        targets = self.targets[task].take(known)
+        return head.teacher_forced(head(encoded.take(there), self._spans_of(task, known)), targets), targets
+
+    def _spans_of(self, task: str, items: IntArray) -> Ragged | None:
+        return self.spans[task].take(items) if task in self.spans else None
 
 
 def linkable_spans(tasks: Mapping[str, Task], name: str, entities: Ragged, relations: Ragged | None) -> Ragged:
@@ -229,6 +218,7 @@ def linkable_spans(tasks: Mapping[str, Task], name: str, entities: Ragged, relat
     return spans_to_link(entities, relations, tasks[partner].labels, task.entity_types)
 
 
+# -- predictions -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Predictor:
     """Predicts with one model, once or in several dropout passes."""

@@ -205,7 +205,7 @@ class NeuralLearner(Learner):
             losses = TaskLosses.of(model.eval(), self.cache, dev)
             lengths = lengths_of(losses.readings)
             for name in model.tasks:
-                known = np.flatnonzero(losses.examples.present[name])
+                known = np.flatnonzero(losses.present[name])
                 found[name], _ = losses.temperature((known[batch] for batch in batches_by_length(lengths[known])), name)
         return found
 

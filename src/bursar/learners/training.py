@@ -25,6 +25,7 @@ from bursar.ragged import IntArray
 SAFE_TORCH = (2, 6)  # first version in which ``weights_only`` is safe (CVE-2025-32434)
 
 
+# -- checkpoints -------------------------------------------------------------------------------------------------------
 class Checkpoint:
     """A file that a training saves its state to at most every ``seconds``.
 
@@ -77,6 +78,7 @@ def trained_weights(module: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in module.named_parameters() if value.requires_grad}
 
 
+# -- the optimiser -----------------------------------------------------------------------------------------------------
 def make_optimizer(
     model: SharedModel, schedule: Schedule, steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
@@ -169,7 +171,7 @@ class Training:
     ) -> None:
         schedule = plan.schedule
         self.model, self.losses, self.plan, self.checkpoint = losses.model, losses, plan, checkpoint
-        self.schedule, self.lengths, self.present = schedule, lengths, losses.examples.present
+        self.schedule, self.lengths, self.present = schedule, lengths, losses.present
         self.steps_per_epoch = schedule.steps_per_epoch(len(lengths), by_policy=plan.policy is not None)
         self.epochs, self.evaluate_every = schedule.in_epochs(self.steps_per_epoch)
         steps = self.epochs * self.steps_per_epoch

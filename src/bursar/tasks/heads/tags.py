@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 IMPOSSIBLE = -1e6  # score of what IOB2 forbids: its weight is 0 at any temperature in use
 FAINT = 1e-280  # relative to the largest weight; smaller sums may have lost terms to underflow
+SIZE = 50  # of the LSTM cell's state and of the embedding of a tag
 
 
 class Steps(NamedTuple):
@@ -186,9 +187,7 @@ def _reverse_items(words: Tensor, counts: IntArray) -> Tensor:
     return words.index_select(0, torch.from_numpy(places))
 
 
-SIZE = 50  # of the cell's state and of the embedding of a tag
-
-
+# -- the LSTM ----------------------------------------------------------------------------------------------------------
 class Reading(NamedTuple):
     """The words to read, and the logits if the model is not in training."""
 
