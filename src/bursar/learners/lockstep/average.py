@@ -169,10 +169,9 @@ class AverageNetwork(TextNetwork):
         return _layer(parameters, "second", _layer(parameters, "first", mean))
 
     def epoch(self, lane: Lane, walk: Walk, rate: float) -> FloatArray:
-        kept = np.zeros((0, 0, 0), lane.table.dtype)
-        if self.dropout:
-            kept = np.stack([self.kept_in_step(*draw, walk.rows.shape[1]) for draw in walk.draws]).astype(kept.dtype)
-        batches = Batches(walk.rows, self.targets[walk.rows], walk.real.sum(axis=1), kept)
+        kept = self.kept(walk.draws, walk.rows.shape[1])
+        factors = np.zeros((0, 0, 0), lane.table.dtype) if kept is None else kept.numpy()
+        batches = Batches(walk.rows, self.targets[walk.rows], walk.real.sum(axis=1), factors)
         return train_epoch(lane, self.texts.flat, batches, walk.draws[0][1], rate)
 
     def compiled_logits(self, lane: Lane, rows: IntArray) -> Tensor:

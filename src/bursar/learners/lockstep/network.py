@@ -115,7 +115,8 @@ class Network(ABC):
     def loss(self, parameters: Parameters, batch: LaneBatch) -> Tensor:
         """The mean cross-entropy of the units of every lane's batch, (lanes,)."""
         features = self.features(parameters, batch.rows, batch.places)
-        scores = self.output(parameters, features, self.kept(batch), (0, features.shape[1]))
+        kept = self.kept(batch.draws, batch.rows.shape[1])
+        scores = self.output(parameters, features, kept, (0, features.shape[1]))
         return cross_entropy(scores, self.targets[batch.rows], batch.real)
 
     def gradients(self, parameters: Parameters, batch: LaneBatch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -149,16 +150,12 @@ class Network(ABC):
         weight, bias = pad(parameters["output.weight"], more), pad(parameters["output.bias"], more, value=-torch.inf)
         return product(features, weight, bias, cuts)
 
-    def kept(self, batch: LaneBatch) -> Tensor | None:
-        """Dropout factors of a training step, (lanes, batch, width), from seed and step alone."""
+    def kept(self, draws: Sequence[tuple[int, int]], items: int) -> Tensor | None:
+        """Dropout factors of steps, each of a seed and a number: (draws, items, width)."""
         if not self.dropout:
             return None
-        drawn = np.stack([self.kept_in_step(seed, step, batch.rows.shape[1]) for seed, step in batch.draws])
+        drawn = np.stack([_kept(seed, step, (items, self.width), self.dropout) for seed, step in draws])
         return torch.from_numpy(drawn).to(self.dtype)
-
-    def kept_in_step(self, seed: int, step: int, items: int) -> NDArray[np.float32]:
-        """Dropout factors of one model's step: (items, width)."""
-        return _kept(seed, step, (items, self.width), self.dropout)
 
 
 @lru_cache(maxsize=4096)
