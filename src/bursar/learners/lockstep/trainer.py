@@ -82,8 +82,6 @@ def walk(job: FitJob, settings: Settings, epoch: int, multiple: int = 1) -> tupl
     more = rounded(settings.batch, multiple) - settings.batch
     rows = walked.reshape(steps, settings.batch)
     real = np.arange(rows.size).reshape(rows.shape) < items
-    if not more:
-        return rows, real
     return np.pad(rows, ((0, 0), (0, more)), mode="edge"), np.pad(real, ((0, 0), (0, more)))
 
 
