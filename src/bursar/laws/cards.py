@@ -327,9 +327,8 @@ def fit_law(
     cross-validation is within a standard error of the lowest.
     """
     settings, names = settings or FitSettings(), tuple(variables)
-    engine, seed = settings.engine, settings.seed
+    engine, seed, alone = settings.engine, settings.seed, averages.alone(names)
     X, y, left_out = averages.matrix(names)
-    alone = averages.alone(names)
     X, y = check_rows(X, names, y)
     fit, out = held_out(len(y), seed)
     front = fit_front(X[fit], names, y[fit], settings)
@@ -346,6 +345,9 @@ def fit_law(
         tuple(alone[out].tolist()) if "n" in names and np.isfinite(alone).any() else (),
     )
     ranges = {name: Range(*map(float, np.quantile(X[:, at], [0, 0.5, 1]))) for at, name in enumerate(names)}
+    scaling: dict[str, Any] = {"score": 1.0, "inputs": input_scales(X[fit], names)}
+    if engine == "gplearn":
+        scaling = {"score": SCORE_SCALE, "inputs": dict.fromkeys(names, 1.0)}
     monotone = monotone_values(X[fit], names, y[fit], X[out])
     try:
         powers = power_law(X[fit], names, y[fit], PowerLawSettings(seed=seed)).exponents
@@ -357,10 +359,7 @@ def fit_law(
         ranges=ranges,
         rates=rates_of(formula, ranges, powers),
         held_out=rows,
-        scaling={
-            "score": SCORE_SCALE if engine == "gplearn" else 1.0,
-            "inputs": dict.fromkeys(names, 1.0) if engine == "gplearn" else input_scales(X[fit], names),
-        },
+        scaling=scaling,
         baselines={
             "constant": float(np.mean((y[out] - y[fit].mean()) ** 2)),
             "monotone": float(np.mean((y[out] - monotone) ** 2)),
