@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from bursar.corpus import Corpus, read
 from bursar.learners import Learner, make_learner
 from bursar.learners.encoders import load_encoder
-from bursar.learners.encoders.bert import BertEncoder, BertLayer
+from bursar.learners.encoders.huggingface import BertEncoder, BertLayer
 from bursar.ragged import IntArray
 from bursar.simulation import assistant_corpus
 from bursar.tasks import Classification

@@ -20,7 +20,7 @@ from bursar.curriculum import Course, Steering, StepLog, make_policy
 from bursar.curriculum.dynamic import DynamicSteering, best_weights, features_seen
 from bursar.curriculum.fixed import Constant
 from bursar.curriculum.improve import CmaEs, improve
-from bursar.curriculum.states import LONGER, RECENT
+from bursar.curriculum.rewards import LONGER, RECENT
 from bursar.ragged import FloatArray
 from experiments.studies.arms import Place
 from experiments.studies.bandit_environment import Bandits, Play, play

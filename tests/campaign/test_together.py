@@ -21,6 +21,7 @@ from bursar.laws.joint_vs_single import (
     compared,
     current_together,
     keep,
+    outcome_of,
     planned_items,
     subject_of_campaign,
     subject_of_corpus,
@@ -322,3 +323,17 @@ def test_what_was_said_of_other_labels_is_neither_kept_nor_shown(run):
 def test_a_damaged_file_is_as_good_as_none(run, text):
     (run.folder / module.FILE).write_text(text)
     assert current_together(run) is None
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "outcome"),
+    [
+        ("helps", "helps", "held"),
+        ("helps", "harms", "did not hold"),
+        ("helps", "cannot tell", "not decided"),
+        ("cannot tell", "helps", "none was made"),
+        (None, "helps", "none was made"),
+    ],
+)
+def test_a_prediction_holds_if_what_was_measured_is_the_same(predicted, measured, outcome):
+    assert outcome_of(predicted, measured) == outcome

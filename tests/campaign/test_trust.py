@@ -18,7 +18,7 @@ from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run
 from bursar.errors import CheckpointError, UntrustedError
-from bursar.learners.checkpoints import Checkpoint
+from bursar.learners.training import Checkpoint
 from bursar.report import write_report
 from bursar.web.app_state import AppState
 from tests.campaign.lives import answer_all, one_corpus, start  # noqa: F401

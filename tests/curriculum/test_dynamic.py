@@ -9,7 +9,7 @@ from scipy.special import entr, softmax
 
 from bursar.curriculum import Course, DynamicPolicy, StepLog, learn_dynamic, make_policy
 from bursar.curriculum.dynamic import FEATURES, RIDGE, best_weights, features_of, features_seen
-from bursar.curriculum.states import TaskStates
+from bursar.curriculum.rewards import TaskStates
 from bursar.errors import ConfigError
 from experiments.studies.bandit_environment import Bandits, play
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bursar.curriculum import REWARDS, Course
+from bursar.curriculum.rewards import TaskStates
 from bursar.errors import ConfigError
 
 
@@ -61,3 +62,11 @@ def test_runs_side_by_side_earn_what_they_would_alone(name):
         alone = REWARDS[name](Course(("a", "b", "c"), (1, 1, 1), 40))
         found = [alone(task[t, run : run + 1], before[t, run : run + 1], after[t, run : run + 1])[0] for t in range(40)]
         assert together[:, run].tolist() == pytest.approx(found)
+
+
+def test_the_pace_of_a_task_falls_as_it_stops_improving():
+    states, paces = TaskStates(Course(("a",), (1,), steps=9), recent=1, longer=4), []
+    for step, loss in enumerate([2.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]):
+        states.observe(step, np.array([0]), np.array([loss]))
+        paces.append(round(states.pace[0, 0], 2))
+    assert [paces[at] for at in (1, 2, 4, 7)] == [1.0, 1.0, 0.56, 0.24]  # slow gains a quarter of the gap each time

@@ -18,6 +18,7 @@ from bursar.laws.regression import (
     fit_front,
     folds,
     held_out,
+    input_scales,
     monotone_error,
     monotone_values,
 )
@@ -167,3 +168,7 @@ def test_a_missing_engine_is_named_with_the_extra_that_brings_it(monkeypatch, en
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigError, match=rf"{package} is not installed.*bursar\[laws\]"):
         fit_front(settings_of(30), NAMES, settings_of(30)[:, 2], FitSettings(engine))
+
+
+def test_inputs_are_scaled_by_powers_of_ten():
+    assert input_scales(np.array([[5000.0, 0.4], [9000.0, 0.8]]), ["n", "ami"]) == {"n": 1000.0, "ami": 1.0}

@@ -11,12 +11,11 @@ import torch
 from bursar.corpus import CorpusBuilder
 from bursar.curriculum import FixedPolicy, StepLog
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners import inference, make_learner, training
+from bursar.learners import examples, make_learner, training
 from bursar.learners.encoders import load_encoder
-from bursar.learners.encoders.bert import BertEncoder
-from bursar.learners.encoders.encoder import batch_of
+from bursar.learners.encoders.huggingface import BertEncoder
+from bursar.learners.examples import batches_by_length
 from bursar.learners.neural import NeuralLearner
-from bursar.learners.readings import batches_by_length
 from bursar.learners.steps import batches
 from bursar.registry import Registry
 from bursar.simulation import assistant_corpus
@@ -50,7 +49,7 @@ def test_the_encoder_computes_what_transformers_computes(which, folder):
     ours, theirs = load_encoder(path).eval(), BertModel.from_pretrained(path, add_pooling_layer=False).eval()
     items = texts("wake me at seven", "a", "play something by the Beatles, please!", pairs=["", "or not", ""])
     pieces = ours.pieces.make(items)
-    batch = batch_of(pieces)
+    batch = ours.batch(pieces)
     with torch.no_grad():
         mine = ours.run(ours.run(ours.embed(batch), batch, range(1)), batch, range(1, ours.depth))
         for at, item in enumerate(pieces):
@@ -128,7 +127,7 @@ def test_a_shortened_encoder_is_its_lowest_layers_and_no_more(folder, corpus, tm
     whole = load_encoder(str(folder)).eval()
     items = corpus.take(np.arange(5)).unlabelled()
     pieces = whole.pieces.make(items)
-    batch = batch_of(pieces)
+    batch = whole.batch(pieces)
     with torch.no_grad():
         mine = learner.encoder.eval().run(learner.encoder.embed(batch), batch, range(learner.encoder.depth))
         assert torch.equal(mine, whole.run(whole.embed(batch), batch, range(1)))
@@ -317,7 +316,7 @@ def test_a_task_that_scores_nothing_yet_does_not_freeze_the_first_epoch(folder, 
     learner = NeuralLearner(corpus.schema, **options(folder, epochs=4, patience=9))
     scores = iter([(0.0, 0.1), (0.0, 0.3), (0.0, 0.2), (0.0, 0.25)])
     kept = []
-    monkeypatch.setattr(inference, "main_scores", lambda *a: next(scores))
+    monkeypatch.setattr(examples, "main_scores", lambda *a: next(scores))
     state = training.trained_weights
     monkeypatch.setattr(training, "trained_weights", lambda model: kept.append(1) or state(model))
     learner.fit(corpus.split("train").take(np.arange(20)), dev=corpus.split("dev"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import bursar
 from bursar.errors import BursarError, ConfigError, LearnerError
 from bursar.learners import make_learner
-from bursar.learners.chosen import choose_learner
+from bursar.learners.chosen import choose_learner, described
 from bursar.learners.function import FunctionLearner, checked, from_function
 
 
@@ -416,3 +417,10 @@ def test_a_model_whose_file_could_run_code_is_trained_again_instead(tmp_path, co
     with bursar.ActiveLearner(corpus.unlabelled(), learner=OwnEstimator(), **arguments) as learner:
         assert learner.predict().to_frame().equals(first)
     assert OwnEstimator.fits == [10, 10]
+
+
+def test_objects_are_described_in_words_that_differ_where_they_do():
+    assert described(LogisticRegression(C=2)).startswith("sklearn.linear_model._logistic.LogisticRegression(C=2,")
+    assert (described(len), described(lambda text: 1), described([1, 2])) == ("builtins:len", None, [1, 2])
+    assert choose_learner("probe", {}).settings == {"name": "probe"}
+    assert choose_learner(LogisticRegression(), {}).settings["name"] == "scikit"

@@ -8,7 +8,7 @@ import torch
 
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners import settings
-from bursar.learners.encoders.bert import BLOCK
+from bursar.learners.encoders.huggingface import BLOCK
 from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import restored

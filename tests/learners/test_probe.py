@@ -14,7 +14,7 @@ from bursar.errors import ConfigError, LearnerError
 from bursar.learners import make_learner
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.encoder import TextEncoder
-from bursar.learners.features import Components
+from bursar.learners.features import Components, variance_of
 from bursar.learners.frozen import FrozenEncoder
 from bursar.learners.probe import (
     PENALTIES,
@@ -446,3 +446,9 @@ def test_labels_may_be_listed_in_another_order_in_the_corpus_than_in_the_learner
     second.fit(train)
     expected, found = (learner.predict_proba(test)["intent"].dense() for learner in (first, second))
     np.testing.assert_allclose(found[..., ::-1], expected, atol=1e-6)
+
+
+def test_a_variance_starts_from_that_of_the_range():
+    task = Regression("score", low=0, high=6)
+    assert variance_of(np.array([]), task) == 3.0
+    assert variance_of(np.array([1.0, -1.0]), task) == pytest.approx(1.4)  # (2 + 3 / 2) / (2 + 1 / 2)

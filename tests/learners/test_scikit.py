@@ -12,7 +12,15 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
-from bursar.learners.scikit import ESTIMATORS, FittedClassifier, ScikitLearner, documents, word_features
+from bursar.learners.scikit import (
+    ESTIMATORS,
+    FittedClassifier,
+    ScikitLearner,
+    documents,
+    takes_texts,
+    terms,
+    word_features,
+)
 from bursar.simulation import assistant_corpus
 from bursar.tasks import make_task
 from tests.learners.test_probe import images
@@ -364,3 +372,13 @@ def test_another_estimator_than_the_options_say_is_refused(corpus, tmp_path):
     learner.save(tmp_path)
     with pytest.raises(LearnerError, match="task 'intent' has a SGDClassifier, not a LogisticRegression"):
         learner.restore(tmp_path)
+
+
+def test_texts_are_read_as_words_and_word_pairs_unless_the_estimator_reads_them():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    assert terms(["wake", "me", "up"]) == ["wake", "me", "up", "wake me", "me up"]
+    assert takes_texts(make_pipeline(TfidfVectorizer(), LogisticRegression()))
+    assert not takes_texts(LogisticRegression())

@@ -9,8 +9,9 @@ import torch
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError, SchemaError
 from bursar.learners.neural import NeuralLearner
+from bursar.learners.sharing import head_styles
 from bursar.simulation import assistant_corpus
-from bursar.tasks import Relations, Tagging
+from bursar.tasks import Classification, Relations, Tagging
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TASKS = ["intent", "slots", "dependencies", "urgency"]
@@ -221,3 +222,9 @@ def test_a_head_for_entities_that_relations_cannot_build_on_is_refused(folder):
 
 def test_entities_that_relations_build_on_keep_their_spans_whatever_the_head_of_other_tags(folder):
     made(linked().schema, folder, tag_head="crf").fit(linked())
+
+
+def test_the_style_of_a_head_is_the_named_one_or_that_of_tags():
+    tasks = {task.name: task for task in (Classification("intent", ("a", "b")), Tagging("slots", ("city",)))}
+    assert head_styles(tasks, {}, "crf") == {"slots": "crf"}
+    assert head_styles(tasks, {"slots": "lstm"}, "crf") == {"slots": "lstm"}

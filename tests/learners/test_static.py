@@ -11,7 +11,7 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import LearnerError
 from bursar.learners import make_learner
 from bursar.learners.encoders import load_encoder
-from bursar.learners.encoders.static import Convolution, load_static
+from bursar.learners.encoders.static import Convolution
 from bursar.learners.encoders.word_vectors import Lexicon, bundled_vectors, principal_components, read_vectors
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import restored
@@ -330,5 +330,5 @@ def test_a_corpus_of_images_is_refused():
 
 
 def test_networks_are_found_by_name():
-    assert [type(load_static(name)).__name__ for name in NETWORKS] == ["BiLstm", "Cnn", "AverageOfEmbeddings"]
+    assert [type(load_encoder(name)).__name__ for name in NETWORKS] == ["BiLstm", "Cnn", "AverageOfEmbeddings"]
     assert load_encoder("bilstm").width == 200

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bursar.errors import LearnerError
-from bursar.learners.encoders.bert import BertEncoder
+from bursar.learners.encoders.huggingface import BertEncoder
 from bursar.learners.examples import HIGHEST, LOWEST, fit_temperature
 from bursar.uncertainty import MEASURES
 from tests.learners.trainings import TASKS, made, restored

@@ -7,11 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from bursar.curriculum import UniformPolicy, make_policy
 from bursar.errors import CheckpointError
-from bursar.learners import checkpoints
+from bursar.learners import training
+from bursar.learners.settings import Schedule
 from bursar.learners.steps import batches
+from bursar.learners.training import WeightAverage, rate_factor
 from bursar.ragged import Strings
 from tests.learners.trainings import POLICIES, Crash, Watchful, crash_after, made
 
@@ -76,7 +79,7 @@ def test_a_damaged_checkpoint_is_refused_with_a_way_out(damage, corpus, folder, 
 def test_a_checkpoint_is_not_read_by_a_torch_that_may_run_its_code(corpus, folder, train, tmp_path, monkeypatch):
     file = tmp_path / "training"
     interrupted(corpus, folder, train, file)
-    monkeypatch.setattr(checkpoints.torch, "__version__", "2.5.1+cpu")
+    monkeypatch.setattr(training.torch, "__version__", "2.5.1+cpu")
     with pytest.raises(CheckpointError, match=r"may run code.*torch 2\.6"):
         made(corpus, folder).fit(train, checkpoint=file)
 
@@ -152,3 +155,32 @@ def test_every_item_is_in_one_batch_of_an_epoch():
     cuts = batches(lengths, 16, np.random.default_rng(1))
     assert sorted(np.concatenate(cuts).tolist()) == list(range(103))
     assert max(map(len, cuts)) == 16
+
+
+# -- how fast, how long ---
+def test_the_learning_rate_rises_and_falls_linearly():
+    factor = rate_factor(10, 0.2)
+    assert [factor(step) for step in (0, 1, 2, 6, 10)] == [0.5, 1.0, 1.0, 0.5, 0.0]
+
+
+def test_an_epoch_is_an_eighth_of_the_steps_under_a_policy_and_all_items_otherwise():
+    schedule = Schedule(steps=1000)
+    assert schedule.steps_per_epoch(90_000, by_policy=True) == 125
+    assert schedule.steps_per_epoch(90_000, by_policy=False) == 5625
+
+
+def test_weights_are_averaged_from_the_first_step_on():
+    weight = torch.nn.Parameter(torch.tensor([0.0]))
+    average = WeightAverage([weight], first=1)
+    for step, value in enumerate([9.0, 1.0, 2.0]):
+        weight.data.fill_(value)
+        average.add(step)
+    average.apply()
+    assert weight.item() == 1.5
+
+
+def test_few_labels_get_as_many_updates_as_many_labels():
+    assert [Schedule(steps=100).in_epochs(n) for n in (7, 50)] == [(15, 2), (2, 1)]
+    assert [Schedule().in_epochs(n) for n in (4, 50)] == [(63, 8), (12, 2)]
+    assert Schedule(epochs=30).in_epochs(3) == (30, 2)
+    assert Schedule(epochs=30, least_steps=300).in_epochs(3) == (100, 13)

@@ -199,6 +199,8 @@ def test_money_is_shown_as_people_write_it():
     assert CostModel.of([INTENT], unit=0.01, currency="$").show(123_456_789) == "$1,234,567.89"
     assert CostModel.of([INTENT]).show(1500) == "1,500"
     assert CostModel.of([INTENT], unit=0.01).show(5) == "0.05"
+    fine = CostModel.of([INTENT], unit=0.0001, currency="€")  # two decimals are enough, but for small amounts
+    assert (fine.show(12_345_678), fine.show(56)) == ("€1,234.57", "€0.0056")
 
 
 def test_counts_are_those_of_the_labels_at_hand():

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bursar.ragged import Ragged, offsets_of
 from bursar.tasks import Beliefs, Tagging
 from bursar.tasks.heads import Encoded, dropout_sample
-from bursar.tasks.heads.crf import Chain, CrfHead, Steps
 from bursar.tasks.heads.linear import WordHead
+from bursar.tasks.heads.tags import Chain, CrfHead, Steps
 from bursar.tasks.schemes import tags_of_spans
 from tests.tasks.examples import LABELS, column, flat_spans
 

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, one_hot
 from bursar.ragged import Ragged, offsets_of
 from bursar.tasks import Tagging
 from bursar.tasks.heads import Encoded, dropout_sample
-from bursar.tasks.heads.feedback import SIZE, FeedbackHead
+from bursar.tasks.heads.tags import SIZE, FeedbackHead
 from tests.tasks.examples import LABELS, column
 
 pytestmark = pytest.mark.usefixtures("one_thread")

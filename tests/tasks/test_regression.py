@@ -12,7 +12,7 @@ from scipy.stats import norm, pearsonr, spearmanr
 from bursar.errors import LabelError
 from bursar.ragged import Ragged
 from bursar.tasks import Regression
-from bursar.tasks.heads.normal import Normal
+from bursar.tasks.heads.linear import Normal
 
 
 def scores(task: Regression, gold: object, guess: object) -> dict[str, float]:
@@ -79,6 +79,11 @@ def test_a_correlation_never_leaves_its_bounds(pairs):
 def test_any_number_in_the_range_comes_back_from_its_row(value):
     task = Regression("similarity", low=-3, high=10**6)
     assert task.value(task.encode(value, 0)) == value
+
+
+def test_numbers_are_compared_with_labels_by_their_fifth_of_all():
+    rows = Ragged.of([[0.1], [0.9], [0.3], [0.5], [0.7]], 1, float)
+    assert Regression("score").codes(rows, np.ones(5)).tolist() == [0, 4, 1, 2, 3]
 
 
 def test_no_items_have_no_correlation():

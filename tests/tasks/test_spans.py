@@ -18,13 +18,13 @@ from bursar.errors import SchemaError
 from bursar.ragged import Ragged
 from bursar.tasks import Beliefs, Relations, Tagging, Task
 from bursar.tasks.heads import Encoded
+from bursar.tasks.heads.linear import Scores
 from bursar.tasks.heads.spans import (
     GAPS,
     LONGEST,
     ChoiceHead,
     PairHead,
     SpanHead,
-    SpanScores,
     all_pairs,
     all_spans,
     max_over_spans,
@@ -80,7 +80,7 @@ def pair_head(task: Relations = LINKS, width: int = WIDTH) -> PairHead:
     return PairHead(task, width, dropout=0.1).eval()
 
 
-def sure(head: ChoiceHead, output: SpanScores, targets: Ragged) -> Beliefs:
+def sure(head: ChoiceHead, output: Scores, targets: Ragged) -> Beliefs:
     """Beliefs that put everything on what the targets say."""
     choices = torch.from_numpy(head.choices(output, targets))
     logits = torch.nn.functional.one_hot(choices, output.logits.shape[1]) * 100.0

@@ -10,8 +10,8 @@ from sklearn.metrics import f1_score
 
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import Ragged
-from bursar.tasks import Classification, Regression, Relations, Tagging, Task, Vocabulary, make_task
-from bursar.tasks.task import class_f1, keys_of, matched_counts, ratio, span_of
+from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging, Task, Vocabulary, make_task
+from bursar.tasks.task import class_f1, groups_of, keys_of, matched_counts, ratio, span_of
 
 often = settings(deadline=None, max_examples=60)
 
@@ -165,6 +165,36 @@ def test_class_f1_is_scikit_learns(pairs):
 
 def test_class_f1_of_nothing_is_zero():
     assert class_f1(np.zeros(0, np.int64), np.zeros(0, np.int64), 3) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("task", "value", "words", "shown"),
+    [
+        (Tagging("places"), [[0, 2, "city"]], "New York", ["New York: city"]),
+        (Parsing("tree"), [[0, "root"], [1, "obj"]], "wake me", ["wake: root", "me: obj of wake"]),
+        (
+            Relations("links"),
+            [[[0, 1, "method"], [2, 3, "task"], "used-for"]],
+            "CRFs for tagging",
+            ["CRFs (method) → used-for → tagging (task)"],
+        ),
+    ],
+)
+def test_labels_are_shown_in_the_words_of_their_item(task, value, words, shown):
+    assert task.show(value, words.split()) == shown
+
+
+def test_a_cell_of_spans_holds_their_text_and_people_are_compared_by_word():
+    words, slots = ["a", "blue", "shirt"], Tagging("slots", ("product",))
+    value = [[1, 3, "product"]]
+    assert slots.cell(value, words, lambda start, end: " ".join(words[start:end])) == 'product: "blue shirt"'
+    assert slots.compared(value, 3) == ["", "product", "product"]
+
+
+def test_entities_and_their_relations_are_trained_together():
+    entities, intent = Tagging("entities", ("a", "b")), Classification("intent", ("x", "y"))
+    links = Relations("links", ("in",), entity_types=("a", "b"))
+    assert groups_of({"links": links, "intent": intent, "entities": entities}) == [["entities", "links"], ["intent"]]
 
 
 def test_a_kind_without_a_display_of_its_own_is_shown_as_json():

@@ -319,7 +319,7 @@ SINGLE = [Beliefs.of([[0.5, 0.5]], units=[1]), Estimates(np.zeros((1, 2)), np.on
 @pytest.mark.parametrize("beliefs", SINGLE)
 @pytest.mark.parametrize(
     ("measure", "what"),
-    [(dropout_agreement, "agreement"), (variation_ratio, "the variation ratio"), (bald, "BALD")],
+    [(dropout_agreement, "dropout-agreement"), (variation_ratio, "variation-ratio"), (bald, "bald")],
 )
 def test_agreement_of_a_single_pass_is_refused_with_a_way_out(beliefs, measure, what):
     with pytest.raises(SelectionError, match=rf"{what} needs at least two dropout passes.*Fix: .*passes=10"):

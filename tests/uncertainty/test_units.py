@@ -9,7 +9,7 @@ from bursar.learners import make_learner
 from bursar.ragged import Ragged
 from bursar.simulation import assistant_corpus
 from bursar.tasks import Beliefs, Classification, Estimates, Parsing, Regression, Relations, Tagging
-from bursar.uncertainty.units import SURELY_NOTHING, label_words, unit_doubts, unit_words
+from bursar.uncertainty.measures import SURELY_NOTHING, above_chance, label_words, unit_doubts, unit_words
 
 SLOTS = Tagging("slots", ("city", "time"))
 TAGS = SLOTS.classes
@@ -82,3 +82,13 @@ def test_every_kind_of_task_has_doubts_of_the_units_that_its_beliefs_have():
         if words is not None:
             assert (words < np.repeat(items.words, beliefs.units)[:, None]).all()
             assert (words >= 0).all()
+
+
+def test_confidence_above_chance_is_comparable_for_few_and_many_labels():
+    assert above_chance(Beliefs.of([[0.5, 0.5], [0.75, 0.25]], units=[1, 1])).tolist() == [0, 0.5]
+    assert above_chance(Beliefs.of([[0.25] * 4, [0.625, 0.125, 0.125, 0.125]], units=[1, 1])).tolist() == [0, 0.5]
+
+
+def test_units_that_are_nothing_count_only_if_all_are():
+    words = Beliefs.of([[0.875, 0.125], [0.375, 0.625], [0.875, 0.125], [0.625, 0.375]], units=[2, 2])
+    assert above_chance(words, may_be_empty=True).tolist() == [0.25, 0.25]

@@ -14,7 +14,7 @@ from bursar.learners.learner import Embeddings
 from bursar.ragged import FloatArray, IntArray, Ragged, flat_positions, offsets_of
 from bursar.selection import Units
 from bursar.tasks import AnyBeliefs, Task
-from bursar.uncertainty.units import label_words, unit_doubts, unit_words
+from bursar.uncertainty.measures import label_words, unit_doubts, unit_words
 
 Vectors = NDArray[np.float32]
 

@@ -4,13 +4,6 @@ A fixed policy learned from a log needs a carefully chosen entropy weight, becau
 task has been learned. Here a task's probability depends on its *state*: the distance from a perfect likelihood, whether
 it still improves, how long it has waited, and how much of the training is over. The weights are the same for all tasks,
 so a policy learned on some tasks works for others.
-
->>> policy = DynamicPolicy({"shortfall": 4.0, "pace": 2.0})
->>> steering = policy.begin(Course(("a", "b"), (50, 50), steps=100))
->>> for step in range(6):  # task a is learned at once, task b is not
-...     steering.observe(step, np.array([step % 2]), np.array([0.05 if step % 2 == 0 else 2.0 - step / 9]), None)
->>> bool(steering.probabilities(6)[0, 1] > 0.9)
-True
 """
 
 from __future__ import annotations
@@ -23,11 +16,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr
 
-from bursar.curriculum.estimators import estimate
-from bursar.curriculum.improve import Improvement, logged_estimate
+from bursar.curriculum.estimators import estimate, gather, mean_reward
+from bursar.curriculum.improve import Improvement
 from bursar.curriculum.logs import StepLog, check_logs
 from bursar.curriculum.policy import Course, Policy, Steering, check_losses, named, softmax
-from bursar.curriculum.states import LONGER, RECENT, TaskStates
+from bursar.curriculum.rewards import LONGER, RECENT, TaskStates
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
 
@@ -109,11 +102,7 @@ def features_seen(
 
 
 def learn_dynamic(
-    logs: Sequence[StepLog],
-    *,
-    entropy: float = 0.1,
-    reward: str = "pace",
-    explore: float = EXPLORE,
+    logs: Sequence[StepLog], *, entropy: float = 0.1, reward: str = "pace", explore: float = EXPLORE
 ) -> Improvement:
     """The weights with the highest estimated reward, by self-normalised importance sampling over all logs.
 
@@ -142,7 +131,7 @@ def learn_dynamic(
     return Improvement(
         policy=policy,
         estimate=found,
-        logged=logged_estimate(logs, reward),
+        logged=mean_reward(gather(logs, reward)),
         objective=found.value / (earned.std() or 1.0) + entropy * spread,
         entropy=spread,
         warnings=found.warnings,
@@ -168,7 +157,5 @@ def best_weights(
         objective = value - entropy * parts.sum() / len(steps) - RIDGE * float(weights @ weights)
         return -objective, -(slope + entropy * spread_slope - 2 * RIDGE * weights)
 
-    found: FloatArray = minimize(
-        loss, np.zeros(features.shape[2]), jac=True, method="L-BFGS-B", options={"maxiter": 100, "ftol": 1e-8}
-    ).x
-    return found
+    options = {"maxiter": 100, "ftol": 1e-8}
+    return np.asarray(minimize(loss, np.zeros(features.shape[2]), jac=True, method="L-BFGS-B", options=options).x)

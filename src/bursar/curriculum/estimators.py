@@ -9,7 +9,7 @@ Rewards are taken as logged: how another policy would have changed the *later* s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -62,8 +62,7 @@ class LoggedSteps:
 
     def of_taken(self, table: FloatArray) -> FloatArray:
         """The entries of a (steps, tasks) table for the trained tasks: (steps,)."""
-        found: FloatArray = table[np.arange(len(self)), self.taken]
-        return found
+        return np.asarray(table[np.arange(len(self)), self.taken])
 
     def weights(self, target: FloatArray) -> FloatArray:
         """The weight of every step for a policy (steps, tasks)."""
@@ -77,51 +76,24 @@ class LoggedSteps:
 
 # -- kernels: arrays over steps, whose mean is the estimate -----------------------------------------------------------
 def importance(weights: FloatArray, rewards: FloatArray) -> FloatArray:
-    """Importance sampling (paper 3, eq. 10): unbiased, with a high variance if weights are large.
-
-    >>> importance(np.array([0.5, 1.5, 2.0]), np.array([1.0, 1.0, 0.0])).mean().round(4).item()
-    0.6667
-    """
+    """Importance sampling (paper 3, eq. 10): unbiased, with a high variance if weights are large."""
     return weights * rewards
 
 
 def self_normalised(weights: FloatArray, rewards: FloatArray) -> FloatArray:
-    """Weighted importance sampling (paper 3, eq. 11), linearised by the delta method.
-
-    >>> self_normalised(np.array([0.5, 1.5, 2.0]), np.array([1.0, 1.0, 0.0])).mean().round(4).item()
-    0.5
-    """
+    """Weighted importance sampling (paper 3, eq. 11), linearised by the delta method."""
     value = weights @ rewards / weights.sum()
-    linear: FloatArray = value + weights * (rewards - value) / weights.mean()
-    return linear
+    return np.asarray(value + weights * (rewards - value) / weights.mean())
 
 
-def clipped(weights: FloatArray, rewards: FloatArray, cap: float | None = None) -> FloatArray:
-    """Importance sampling with capped weights: biased downwards for positive rewards, with less variance.
-
-    The default cap is the square root of the number of steps: the bias vanishes as logs grow (Ionides 2008).
-
-    >>> clipped(np.array([0.5, 1.5, 4.0]), np.array([1.0, 1.0, 1.0]), cap=2.0).mean().round(4).item()
-    1.3333
-    """
-    return np.minimum(weights, default_cap(len(weights)) if cap is None else cap) * rewards
+def clipped(weights: FloatArray, rewards: FloatArray, cap: float) -> FloatArray:
+    """Importance sampling with capped weights: biased downwards for positive rewards, with less variance."""
+    return np.minimum(weights, cap) * rewards
 
 
 def default_cap(steps: int) -> float:
-    """The default cap of weights."""
+    """The square root of the number of steps: the bias vanishes as logs grow (Ionides 2008)."""
     return float(np.sqrt(steps))
-
-
-def doubly_robust(weights: FloatArray, rewards: FloatArray, predicted: FloatArray, expected: FloatArray) -> FloatArray:
-    """A reward model's expectation, corrected by its weighted errors (Dudík et al. 2011).
-
-    ``predicted`` is the model's reward of the trained task, ``expected`` the mean of weight times prediction over all
-    tasks. There is no bias if a step's prediction does not use its own reward.
-
-    >>> doubly_robust(np.array([0.0, 2.0]), np.array([1.0, 4.0]), np.array([1.0, 3.0]), np.array([3.0, 3.0])).mean()
-    np.float64(4.0)
-    """
-    return expected + weights * (rewards - predicted)
 
 
 def predictions(rewards: FloatArray, taken: IntArray, offsets: IntArray, tasks: int) -> FloatArray:
@@ -130,10 +102,6 @@ def predictions(rewards: FloatArray, taken: IntArray, offsets: IntArray, tasks: 
     Each part is split in two; the steps of one half are predicted from those of the other, so that no step is used in
     its own prediction. Means are shrunk towards the task's mean over the log, that towards its mean over all logs, and
     that towards the mean of all tasks, each with the weight of one step. A task without steps gets the wider mean.
-
-    >>> rewards, taken = np.array([1.0, 5.0, 3.0, 7.0]), np.array([0, 0, 0, 0])
-    >>> predictions(rewards, taken, np.array([0, 4]), tasks=1).ravel().tolist()
-    [5.0, 5.0, 3.0, 3.0]
     """
     part, half, log = _parts(offsets)
     shape = len(log), 2, tasks
@@ -149,8 +117,7 @@ def predictions(rewards: FloatArray, taken: IntArray, offsets: IntArray, tasks: 
     mean = (of_all[0] + mean) / (of_all[1] + 1)
     mean = (of_log[0] + mean) / (of_log[1] + 1)
     mean = (totals + mean[log]) / (counts + 1)
-    found: FloatArray = mean[part, 1 - half]
-    return found
+    return np.asarray(mean[part, 1 - half])
 
 
 def _parts(offsets: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -168,10 +135,6 @@ def interval(contributions: FloatArray, offsets: IntArray, level: float) -> tupl
 
     Blocks are compared within their log only: differences between logs are due to their policies. A trend along a log
     counts as error, so the interval is conservative. It is infinite if no log has two blocks.
-
-    >>> low, high = interval(np.tile([0.0, 1.0], 50), np.array([0, 100]), level=0.95)
-    >>> round(low, 3), round(high, 3)
-    (0.452, 0.548)
     """
     steps = len(contributions)
     value = float(contributions.mean())
@@ -214,9 +177,10 @@ def _clipped(steps: LoggedSteps, target: FloatArray) -> tuple[FloatArray, tuple[
 
 
 def _doubly_robust(steps: LoggedSteps, target: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
+    """A reward model's expectation, corrected by its weighted errors: without bias (Dudík et al. 2011)."""
     predicted = predictions(steps.rewards, steps.taken, steps.offsets, len(steps.tasks))
     expected = (target * coverage(steps) * predicted).sum(axis=1)
-    return doubly_robust(steps.weights(target), steps.rewards, steps.of_taken(predicted), expected), ()
+    return expected + steps.weights(target) * (steps.rewards - steps.of_taken(predicted)), ()
 
 
 ESTIMATORS.add("clipped", _clipped)
@@ -249,12 +213,6 @@ def estimate(
     of every log: a list of (steps, tasks). ``weighting`` "own" divides by the step's own logged probability, "balanced"
     by the average probability over all logs (Agarwal et al. 2017), which has less variance and assumes that the logs
     are of similar trainings. It needs policies that do not change along a log; otherwise "own" is used, with a warning.
-
-    >>> log = StepLog(("a", "b"), (1, 1), planned=4, taken=np.array([0, 1, 0, 1]), probabilities=np.full((4, 2), 0.5),
-    ...     before=np.array([1.0, 3.0, 1.0, 3.0]), after=np.zeros(4))
-    >>> found = estimate([log], np.array([0.25, 0.75]), reward="prediction-gain")
-    >>> found.value, found.effective, found.steps
-    (2.5, 3.2, 4)
     """
     steps = gather(logs, reward)
     chances = spread(steps, target)
@@ -268,9 +226,8 @@ def gather(logs: Sequence[StepLog], reward: str = "improving") -> LoggedSteps:
     probabilities = np.concatenate([log.probabilities for log in logs], dtype=np.float64)
     rewards = np.concatenate([_rewards(log, number, reward) for number, log in enumerate(logs, start=1)])
     taken = np.concatenate([log.taken for log in logs])
-    return LoggedSteps(
-        logs[0].tasks, offsets_of([len(log) for log in logs]), taken, probabilities, rewards, probabilities
-    )
+    offsets = offsets_of([len(log) for log in logs])
+    return LoggedSteps(logs[0].tasks, offsets, taken, probabilities, rewards, probabilities)
 
 
 def _rewards(log: StepLog, number: int, reward: str) -> FloatArray:
@@ -279,11 +236,7 @@ def _rewards(log: StepLog, number: int, reward: str) -> FloatArray:
         found = log.rewards(reward)
     except BursarError as wrong:
         raise ConfigError(f"log {number}: {wrong.message}", fix=wrong.fix) from None
-    refuse(
-        number,
-        ~np.isfinite(found),
-        lambda step: f"the reward {reward!r} of task {log.tasks[log.taken[step]]!r} is {found[step]}",
-    )
+    refuse(number, ~np.isfinite(found), lambda step: f"the reward {reward!r} of {log.trained(step)} is {found[step]}")
     return found
 
 
@@ -350,7 +303,7 @@ def assess(
     low, high = interval(contributions, steps.offsets, level)
     short = () if np.isfinite(low) else ("no log has two steps, so there is no interval",)
     effective = float(weights.sum() ** 2 / (weights @ weights))
-    warnings = (*warnings, *_unsupported(steps, target), *_small_sample(steps, weights, effective), *more, *short)
+    warnings = (*warnings, *_doubts(steps, target, weights, effective), *more, *short)
     return Estimate(float(contributions.mean()), low, high, effective, len(steps), warnings)
 
 
@@ -360,33 +313,22 @@ def mean_reward(steps: LoggedSteps, level: float = 0.95) -> Estimate:
     return Estimate(float(steps.rewards.mean()), low, high, float(len(steps)), len(steps))
 
 
-def _unsupported(steps: LoggedSteps, target: FloatArray) -> list[str]:
-    """Warnings about tasks of the policy that the logs hardly cover."""
-    warnings = []
+def _doubts(steps: LoggedSteps, target: FloatArray, weights: FloatArray, effective: float) -> Iterator[str]:
+    """Warnings about tasks of the policy that the logs hardly cover, and about a small effective sample."""
     share = target.mean(axis=0)
     hardly = steps.divisors < HARDLY
     missed = (target * hardly).mean(axis=0)
     taken = np.bincount(steps.taken, minlength=len(steps.tasks))
     for k, task in enumerate(steps.tasks):
         if share[k] > WANTED and not taken[k]:
-            warnings.append(f"task {task!r} has {share[k]:.1%} of the policy, but no logged step trained it")
+            yield f"task {task!r} has {share[k]:.1%} of the policy, but no logged step trained it"
         elif missed[k] > WANTED:
-            warnings.append(
+            yield (
                 f"task {task!r} is part of the policy, but had a probability below {HARDLY:.1%} "
                 f"at {int(hardly[:, k].sum()):,} of {len(steps):,} logged steps"
             )
-    return warnings
-
-
-def _small_sample(steps: LoggedSteps, weights: FloatArray, effective: float) -> list[str]:
-    """Warnings about a small effective sample."""
-    warnings = []
     if effective < max(FEW, FEW_SHARE * len(steps)):
-        warnings.append(
-            f"the effective sample size is {effective:,.1f} of {len(steps):,} steps: too small to trust the estimate"
-        )
+        yield f"the effective sample size is {effective:,.1f} of {len(steps):,} steps: too small to trust the estimate"
     heaviest = int(weights.argmax())
-    share = weights[heaviest] / weights.sum()
-    if share > HEAVY:
-        warnings.append(f"a single step ({steps.place(heaviest)}) carries {share:.0%} of the weight")
-    return warnings
+    if (part := weights[heaviest] / weights.sum()) > HEAVY:
+        yield f"a single step ({steps.place(heaviest)}) carries {part:.0%} of the weight"

@@ -25,9 +25,6 @@ def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float
     """The weights after a step (eq. 5): the task's rises by reward over probability; then weights are mixed.
 
     ``step`` is the number of the new weights, counted from 1: at step t each task gives 1/t of its weight to others.
-
-    >>> updated(np.zeros((1, 2)), np.array([0]), np.array([1.0]), rate=0.5, step=4).round(3).tolist()
-    [[0.828, 0.357]]
     """
     rows, tasks = np.arange(len(weights)), weights.shape[1]
     raised = weights.copy()
@@ -39,8 +36,7 @@ def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float
     largest = raised.max(axis=1, keepdims=True)
     powers = np.exp(raised - largest)
     mixture = (1 - share) * powers + share / (tasks - 1) * (powers.sum(axis=1, keepdims=True) - powers)
-    found: FloatArray = np.log(np.maximum(mixture, 1e-300)) + largest
-    return found
+    return np.asarray(np.log(np.maximum(mixture, 1e-300)) + largest)
 
 
 def _quantiles(sample: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -77,14 +73,7 @@ class Reservoir:
         self.seen += 1
 
     def scaled(self, rewards: FloatArray) -> FloatArray:
-        """Rescale the 20th to 80th percentile to -1 to 1, and clip beyond them.
-
-        >>> reservoir = Reservoir(runs=1, size=100, seed=0)
-        >>> for reward in range(11):
-        ...     reservoir.add(np.array([float(reward)]))
-        >>> [reservoir.scaled(np.array([x]))[0].item() for x in (1.0, 5.0, 6.5, 9.0)]
-        [-1.0, 0.0, 0.5, 1.0]
-        """
+        """Rescale the 20th to 80th percentile to -1 to 1, and clip beyond them."""
         low, high = _quantiles(self.sample[:, : min(self.seen, self.sample.shape[1])])
         with np.errstate(divide="ignore", invalid="ignore"):
             between = np.where(high > low, 2 * (rewards - low) / (high - low) - 1, 0.0)

@@ -41,9 +41,6 @@ class SizePolicy(Policy):
     """In proportion to the number of labelled items (paper 3, eq. 4), or to a root of it.
 
     ``temperature`` 1 is proportional; 2 takes square roots; larger values are closer to uniform.
-
-    >>> SizePolicy(temperature=2).begin(Course(("a", "b"), (900, 100), steps=1)).probabilities(0).tolist()
-    [[0.75, 0.25]]
     """
 
     name: ClassVar[str] = "size"
@@ -65,10 +62,6 @@ class FixedPolicy(Policy):
     """Given weights, the same at every step.
 
     If only some of its tasks are trained, those share the steps. Unknown tasks are refused.
-
-    >>> steering = FixedPolicy({"slots": 3, "intent": 1}).begin(Course(("intent", "slots"), (50, 50), steps=1))
-    >>> steering.probabilities(0).tolist()
-    [[0.25, 0.75]]
     """
 
     name: ClassVar[str] = "fixed"
@@ -82,7 +75,12 @@ class FixedPolicy(Policy):
                 )
 
     def begin(self, course: Course) -> Steering:
-        check_tasks(self.name, self.weights, course)
+        for task in course.tasks:
+            if task not in self.weights:
+                raise ConfigError(
+                    f"the policy {self.name!r} does not know task {task!r}",
+                    fix=f"its tasks are {', '.join(self.weights)}: learn one from logs of these tasks",
+                )
         weights = np.array([self.weights[task] for task in course.tasks], dtype=float)
         if not weights.sum() > 0:
             raise ConfigError(f"the policy gives no weight to any of {', '.join(course.tasks)}")
@@ -108,13 +106,3 @@ class _RoundRobin(Steering):
     def probabilities(self, step: int) -> FloatArray:
         turn = self._turns[step % len(self._turns)]
         return np.broadcast_to(turn, (self._runs, len(turn)))
-
-
-def check_tasks(name: str, known: Mapping[str, object], course: Course) -> None:
-    """Refuse tasks that a policy does not know."""
-    for task in course.tasks:
-        if task not in known:
-            raise ConfigError(
-                f"the policy {name!r} does not know task {task!r}",
-                fix=f"its tasks are {', '.join(known)}: learn one from logs of these tasks",
-            )

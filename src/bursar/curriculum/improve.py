@@ -55,10 +55,7 @@ class CmaEs:
 
 @dataclass(frozen=True)
 class Improvement:
-    """A learned policy and its estimate from the logs.
-
-    The policy was chosen on the same logs, so the estimate is optimistic.
-    """
+    """A learned policy and its estimate, which is optimistic: the policy was chosen on the same logs."""
 
     policy: Policy
     objective: float  # the estimate plus λ times the entropy
@@ -88,12 +85,6 @@ def improve(
     ``entropy`` is λ: smaller values trust the logs more. The default is far above the paper's, which does worse than
     uniform (errata 22). CMA-ES comes within 1e-6 of the best objective for λ of 0.2 and more; for less it may give
     tasks 0 instead of some thousandths, because a softmax is flat there.
-
-    >>> log = StepLog(("a", "b"), (1, 1), planned=4, taken=np.array([0, 1, 0, 1]), probabilities=np.full((4, 2), 0.5),
-    ...     before=np.array([1.0, 3.0, 1.0, 3.0]), after=np.zeros(4))
-    >>> found = improve([log], entropy=2.0, reward="prediction-gain")
-    >>> {task: round(weight, 3) for task, weight in found.policy.weights.items()}, round(found.gain, 3)
-    ({'a': 0.269, 'b': 0.731}, 0.462)
     """
     if not 0 <= entropy < np.inf:
         raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.5")
@@ -108,11 +99,9 @@ def improve(
         warnings = (*warnings, f"without entropy the best policy is a corner: it trains only {', '.join(favoured)}")
     else:
         policy = evolve(value, entropy, len(steps.tasks), search or CmaEs())
-    if corner is None:
-        warnings = (
-            *warnings,
-            *(f"task {task!r} would hardly ever be trained" for task in _starved(steps.tasks, policy)),
-        )
+    if corner is None:  # labels bought for such a task would be wasted
+        starved = [task for task, share in zip(steps.tasks, policy.tolist(), strict=True) if share < HARDLY]
+        warnings = (*warnings, *(f"task {task!r} would hardly ever be trained" for task in starved))
     found = assess(steps, spread(steps, policy), estimator, level, warnings)
     return Improvement(
         policy=FixedPolicy(dict(zip(steps.tasks, policy.tolist(), strict=True))),
@@ -122,16 +111,6 @@ def improve(
         entropy=float(entr(policy).sum()),
         warnings=found.warnings,
     )
-
-
-def logged_estimate(logs: Sequence[StepLog], reward: str = "improving", level: float = 0.95) -> Estimate:
-    """The mean reward per step of the logged policies."""
-    return mean_reward(gather(logs, reward), level)
-
-
-def _starved(tasks: Sequence[str], policy: FloatArray) -> list[str]:
-    """Tasks that a policy hardly ever trains, so that labels bought for them are wasted."""
-    return [task for task, share in zip(tasks, policy.tolist(), strict=True) if share < HARDLY]
 
 
 # -- values of many fixed policies at once ----------------------------------------------------------------------------
@@ -174,8 +153,7 @@ class Ratio(PolicyValue):
         return np.where(known, policies @ self.earned / np.where(known, weight, 1.0), -np.inf)
 
     def corner(self) -> FloatArray:
-        known = self.weight > 0
-        return closed_form(np.where(known, self.earned / np.where(known, self.weight, 1.0), -np.inf), 0.0)
+        return closed_form(self(np.eye(len(self.weight))), 0.0)
 
 
 class Capped(PolicyValue):
@@ -189,10 +167,9 @@ class Capped(PolicyValue):
             mine = np.flatnonzero(steps.taken == k)
             mine = mine[np.argsort(chances[mine], kind="stable")]
             rewards, divisors = steps.rewards[mine], chances[mine]
-            cut = np.concatenate([[0.0], np.cumsum(rewards)])  # rewards of the first j, if these are capped
-            whole = np.concatenate(
-                [np.cumsum((rewards / divisors)[::-1])[::-1], [0.0]]
-            )  # rewards of the others, over p
+            # Rewards of the first j, if these are capped, and of the others, over p.
+            cut = np.append(0.0, np.cumsum(rewards))
+            whole = np.append(np.cumsum((rewards / divisors)[::-1])[::-1], 0.0)
             self.sorted.append((divisors, cut, whole))
 
     def __call__(self, policies: FloatArray) -> FloatArray:
@@ -240,8 +217,7 @@ def objective_of(steps: LoggedSteps, estimator: str) -> PolicyValue:
 
 def regularised(value: PolicyValue, policies: FloatArray, entropy: float) -> FloatArray:
     """Eq. 14: V(π) + λ H(π)."""
-    found: FloatArray = value(policies) + entropy * entr(policies).sum(axis=1)
-    return found
+    return np.asarray(value(policies) + entropy * entr(policies).sum(axis=1))
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------
@@ -271,14 +247,8 @@ def closed_form(mean_rewards: FloatArray, entropy: float) -> FloatArray:
     """π_k ∝ exp(mean reward of k / λ): the optimum where the sum of weights is the same for all policies (errata 22).
 
     Without entropy the best task gets everything; equally good tasks share it.
-
-    >>> closed_form(np.array([0.0, np.log(3)]), entropy=1.0).round(6).tolist()
-    [0.25, 0.75]
-    >>> closed_form(np.array([0.2, 0.5, 0.5]), entropy=0.0).tolist()
-    [0.0, 0.5, 0.5]
     """
     if entropy == 0:
         best = mean_rewards == mean_rewards.max()
-        corner: FloatArray = best / best.sum()
-        return corner
+        return np.asarray(best / best.sum())
     return softmax(mean_rewards / entropy)

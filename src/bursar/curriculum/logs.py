@@ -3,10 +3,6 @@
 A log has one row per step: ``step``, ``task``, ``probability`` (of that task), ``loss`` (before the step),
 ``loss_after`` (empty if not measured), ``reward`` (eq. 16's), and ``probabilities``, those of all tasks. The tasks,
 their sizes, the policy, the seed and the number of planned steps are in the file's metadata.
-
->>> log = StepLog(("a", "b"), (50, 50), 2, np.array([0, 0]), np.full((2, 2), 0.5), np.array([1.0, 0.5]))
->>> log.rewards().round(3).tolist()  # 0 for the first step of a task, 1 - exp(-0.5) for the second
-[0.0, 0.393]
 """
 
 from __future__ import annotations
@@ -54,22 +50,24 @@ class StepLog:
     @property
     def probability(self) -> FloatArray:
         """The probability of the trained task: (steps,)."""
-        found: FloatArray = self.probabilities[np.arange(len(self.taken)), self.taken]
-        return found
+        return np.asarray(self.probabilities[np.arange(len(self.taken)), self.taken])
 
     @property
     def course(self) -> Course:
         return Course(self.tasks, self.sizes, self.planned, self.seed)
 
+    def trained(self, step: int) -> str:
+        """The task of a step, for messages."""
+        return f"task {self.tasks[self.taken[step]]!r}"
+
     def rewards(self, name: str = "improving") -> FloatArray:
         """The reward of every step by a reward signal, cached: (steps,)."""
         if name not in self.earned:
-            reward = REWARDS[name](self.course)
-            steps = [slice(step, step + 1) for step in range(len(self))]
-            after = [None if self.after is None else self.after[step] for step in steps]
-            found = [
-                reward(self.taken[step], self.before[step], then)[0] for step, then in zip(steps, after, strict=True)
-            ]
+            reward, found = REWARDS[name](self.course), []
+            for step in range(len(self)):
+                here = slice(step, step + 1)
+                after = None if self.after is None else self.after[here]
+                found.append(reward(self.taken[here], self.before[here], after)[0])
             self.earned[name] = np.array(found, dtype=float)
         return self.earned[name]
 
@@ -83,13 +81,7 @@ class StepLog:
         )
 
     def in_order_of(self, tasks: Sequence[str]) -> StepLog:
-        """The same log with its tasks in another order.
-
-        >>> log = StepLog(("a", "b"), (10, 20), 1, np.array([1]), np.array([[0.2, 0.8]]), np.array([1.0]))
-        >>> turned = log.in_order_of(("b", "a"))
-        >>> turned.sizes, turned.taken.tolist(), turned.probabilities.tolist()
-        ((20, 10), [0], [[0.8, 0.2]])
-        """
+        """The same log with its tasks in another order."""
         order = [self.tasks.index(task) for task in tasks]
         return replace(
             self,
@@ -115,20 +107,18 @@ class StepLog:
                 "probabilities": pa.array(list(self.probabilities), pa.list_(pa.float64())),
             }
         )
-        about = {
-            "tasks": self.tasks,
-            "sizes": self.sizes,
-            "planned": self.planned,
-            "policy": dict(self.policy),
-            "seed": self.seed,
-        }
+        about = {name: getattr(self, name) for name in ("tasks", "sizes", "planned", "policy", "seed")}
         with replacing_bytes(Path(file)) as out:
-            pq.write_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}), out)
+            pq.write_table(table.replace_schema_metadata({ABOUT: json.dumps(about, default=dict)}), out)
 
     @classmethod
     def read(cls, file: str | Path) -> StepLog:
         """Read a log; invalid rows are refused by number, counted from 1."""
-        table = _table(Path(file))
+        folder = "name its files, such as RUN/logs/*.parquet"
+        what = "log of training steps"
+        table = read_columns(Path(file), COLUMNS, what=what, writer="StepLog.write", folder=folder)
+        if not len(table):
+            raise DataError("the log has no steps", path=file, fix="leave it out")
         about = _about(Path(file), table.schema.metadata)
         tasks = tuple(about["tasks"])
         rows = _Rows(Path(file), table)
@@ -139,21 +129,13 @@ class StepLog:
         steps = rows.numbers("step")
         rows.refuse(np.diff(steps, prepend=-np.inf) <= 0, lambda row: f"step {steps[row]:g} is not in order")
         before = rows.losses("loss")
-        after = rows.losses("loss_after") if rows.has("loss_after") else None
-        probabilities = rows.distributions("probabilities", len(tasks))
-        own = probabilities[np.arange(len(taken)), taken]
-        rows.refuse(own <= 0, lambda row: f"task {names[row]!r} was trained with a probability of 0")
-        return cls(
-            tasks,
-            tuple(about["sizes"]),
-            about["planned"],
-            taken,
-            probabilities,
-            before,
-            after,
-            about["policy"],
-            about["seed"],
-        )
+        measured = "loss_after" in table.column_names and table["loss_after"].null_count < len(table)
+        after = rows.losses("loss_after") if measured else None
+        chances = rows.distributions("probabilities", len(tasks))
+        about = about | {"tasks": tasks, "sizes": tuple(about["sizes"])}
+        log = cls(taken=taken, probabilities=chances, before=before, after=after, **about)
+        rows.refuse(log.probability <= 0, lambda row: f"task {names[row]!r} was trained with a probability of 0")
+        return log
 
 
 def read_logs(files: Iterable[str | Path]) -> list[StepLog]:
@@ -172,11 +154,7 @@ def read_logs(files: Iterable[str | Path]) -> list[StepLog]:
             )
         for number, other in enumerate(found):
             if log.is_as(other):
-                raise DataError(
-                    f"it has the same steps as log {number + 1}",
-                    path=file,
-                    fix="name every log once",
-                )
+                raise DataError(f"it has the same steps as log {number + 1}", path=file, fix="name every log once")
         found.append(log.in_order_of(found[0].tasks) if found else log)
     if not found:
         raise DataError("there is no log to read", fix="name one or more log files")
@@ -200,22 +178,17 @@ def check_logs(logs: Sequence[StepLog]) -> None:
 
 
 def _check(log: StepLog, number: int) -> None:
-    def trained(step: int) -> str:
-        return f"task {log.tasks[log.taken[step]]!r}"
-
     shapes = log.probabilities.shape, log.before.shape
     if shapes != ((len(log), len(log.tasks)), (len(log),)):
         wrong = f"log {number} has {len(log)} steps of {len(log.tasks)} tasks"
         raise DataError(f"{wrong}, but probabilities {shapes[0]}, losses {shapes[1]}")
     unknown = (log.taken < 0) | (log.taken >= len(log.tasks))
     refuse(number, unknown, lambda step: f"there is no task number {log.taken[step]}")
-    refuse(number, ~np.isfinite(log.before), lambda step: f"the loss of {trained(step)} is {log.before[step]}")
-    refuse(
-        number,
-        not_distributions(log.probabilities),
-        lambda step: f"{log.probabilities[step].tolist()} are not probabilities that sum to 1",
-    )
-    refuse(number, log.probability <= 0, lambda step: f"{trained(step)} was trained with a logged probability of 0")
+    refuse(number, ~np.isfinite(log.before), lambda step: f"the loss of {log.trained(step)} is {log.before[step]}")
+    chances = log.probabilities
+    bad = not_distributions(chances)
+    refuse(number, bad, lambda step: f"{chances[step].tolist()} are not probabilities that sum to 1")
+    refuse(number, log.probability <= 0, lambda step: f"{log.trained(step)} was trained with a logged probability of 0")
 
 
 def refuse(number: int, wrong: BoolArray, why: Callable[[int], str]) -> None:
@@ -226,46 +199,24 @@ def refuse(number: int, wrong: BoolArray, why: Callable[[int], str]) -> None:
 
 
 def not_distributions(rows: FloatArray) -> BoolArray:
-    """Which rows are not distributions.
-
-    >>> not_distributions(np.array([[0.5, 0.5], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])).tolist()
-    [False, True, True, True]
-    """
-    found: BoolArray = ~((rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) < 1e-6))
-    return found
+    """Which rows are not distributions: something is below 0 or nan, or the sum is not 1."""
+    return np.asarray(~((rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) <= SLACK)))
 
 
 # -- validation of files ------------------------------------------------------------------------------------------
-def _table(file: Path) -> Any:
-    table = read_columns(
-        file,
-        COLUMNS,
-        what="log of training steps",
-        writer="StepLog.write",
-        folder="name its files, such as RUN/logs/*.parquet",
-    )
-    if not len(table):
-        raise DataError("the log has no steps", path=file, fix="leave it out")
-    return table
-
-
 def _about(file: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
     """The description of the training in the file's metadata."""
     try:
-        about = json.loads((metadata or {})[ABOUT])
+        about: dict[str, Any] = json.loads((metadata or {})[ABOUT])
         tasks, sizes = about["tasks"], about["sizes"]
         whole = all(isinstance(number, int) for number in (*sizes, about["planned"], about["seed"]))
         named = all(isinstance(task, str) for task in tasks) and len(set(tasks)) == len(tasks) == len(sizes) > 0
         if not (whole and named and isinstance(about["policy"], dict) and about["planned"] > 0):
             raise ValueError
+        return {name: about[name] for name in ("tasks", "sizes", "planned", "policy", "seed")}
     except (KeyError, TypeError, ValueError):
-        raise DataError(
-            "its metadata lacks the tasks, their sizes or the planned steps",
-            path=file,
-            fix="write it with StepLog.write",
-        ) from None
-    found: dict[str, Any] = about
-    return found
+        wrong = "its metadata lacks the tasks, their sizes or the planned steps"
+        raise DataError(wrong, path=file, fix="write it with StepLog.write") from None
 
 
 @dataclass(frozen=True)
@@ -274,10 +225,6 @@ class _Rows:
 
     file: Path
     table: Any
-
-    def has(self, column: str) -> bool:
-        """Whether a column exists and is not empty."""
-        return column in self.table.column_names and self.table[column].null_count < len(self.table)
 
     def refuse(self, bad: BoolArray, why: Any, fix: str | None = None) -> None:
         """Raise an error for the first bad row, if any."""
@@ -317,6 +264,6 @@ class _Rows:
         except (TypeError, ValueError):
             raise DataError(f"the column {column!r} does not hold lists of numbers", path=self.file) from None
         sums = found.sum(axis=1)
-        bad = ~(found >= 0).all(axis=1) | ~(np.abs(sums - 1) <= SLACK)
-        self.refuse(bad, lambda row: f"its probabilities {lists[row]} do not sum to 1 (they sum to {sums[row]:g})")
+        why = "its probabilities {} do not sum to 1 (they sum to {:g})"
+        self.refuse(not_distributions(found), lambda row: why.format(lists[row], sums[row]))
         return found

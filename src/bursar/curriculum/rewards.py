@@ -1,4 +1,4 @@
-"""Reward signals: the value of a training step, for many runs at once.
+"""Reward signals: the value of a training step, for many runs at once; and the state of each task, from its losses.
 
 The paper's signal (eq. 16) rewards steps on tasks that are still poor, as long as they improve.
 """
@@ -11,10 +11,49 @@ from typing import ClassVar
 import numpy as np
 
 from bursar.curriculum.policy import Course
-from bursar.curriculum.states import TaskStates
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
+
+RECENT, LONGER = 5.0, 25.0  # samples in the two averages that are compared
+STILL = 1e-9  # initial value of the largest gain, above 0
+
+
+class TaskStates:
+    """Two running averages of every task's likelihood.
+
+    Single batches are noisy, so likelihoods are averaged over about the ``recent`` last samples. Compared with the
+    average over ``longer`` they show whether the task still improves.
+    """
+
+    def __init__(self, course: Course, recent: float = RECENT, longer: float = LONGER) -> None:
+        self.recent, self.longer = recent, longer
+        shape = course.runs, len(course.tasks)
+        self.rows = np.arange(course.runs)
+        self.fast, self.slow = np.zeros(shape), np.zeros(shape)  # likelihoods, 0 to 1
+        self.fastest = np.full(shape, STILL)  # the largest gain so far
+        self.seen = np.zeros(shape, dtype=np.int64)  # samples
+        self.last = np.zeros(shape)  # step of the last sample
+
+    def observe(self, step: int, task: IntArray, loss: FloatArray) -> None:
+        """Add the loss of the task that each run trained."""
+        at, now = (self.rows, task), np.exp(-loss)
+        new = self.seen[at] == 0
+        fast = np.where(new, now, self.fast[at] + (now - self.fast[at]) / self.recent)
+        slow = np.where(new, now, self.slow[at] + (now - self.slow[at]) / self.longer)
+        self.fast[at], self.slow[at], self.last[at] = fast, slow, step
+        self.fastest[at] = np.maximum(self.fastest[at], fast - slow)
+        self.seen[at] += 1
+
+    @property
+    def shortfall(self) -> FloatArray:
+        """1 − the likelihood of each task: (runs, tasks), 1 before its first sample."""
+        return 1 - self.fast
+
+    @property
+    def pace(self) -> FloatArray:
+        """The rate of improvement of each task, as a share of its highest so far: (runs, tasks), -1 to 1."""
+        return np.asarray(np.clip((self.fast - self.slow) / self.fastest, -1, 1))
 
 
 class Reward(ABC):
@@ -35,10 +74,7 @@ REWARDS: Registry[type[Reward]] = Registry("reward", "bursar.rewards")
 
 
 class ImprovingReward(Reward):
-    """1 − likelihood, if the task improved since its last sample; else 0 (paper 3, eq. 16).
-
-    The first sample of a task earns 0.
-    """
+    """1 − likelihood, if the task improved since its last sample; else, and at first, 0 (paper 3, eq. 16)."""
 
     def __init__(self, course: Course) -> None:
         super().__init__(course)
@@ -70,8 +106,7 @@ class TrendReward(Reward):
 class PaceReward(Reward):
     """The rate of improvement of the task, as a share of its highest rate so far; 0 if it gets worse.
 
-    A task that no longer improves earns 0, however poor it is, and easy tasks earn as much as hard ones while they
-    improve.
+    Easy tasks earn as much as hard ones while they improve, and none earns for being poor.
     """
 
     def __init__(self, course: Course) -> None:
@@ -80,8 +115,7 @@ class PaceReward(Reward):
 
     def __call__(self, task: IntArray, before: FloatArray, after: FloatArray | None) -> FloatArray:
         self.states.observe(0, task, before)
-        found: FloatArray = np.maximum(self.states.pace[self.rows, task], 0.0)
-        return found
+        return np.asarray(np.maximum(self.states.pace[self.rows, task], 0.0))
 
 
 class _WithAfter(Reward):
@@ -118,17 +152,12 @@ class LikelihoodGain(_WithAfter):
     """The increase of the likelihood of the batch's labels: a bounded prediction gain."""
 
     def of(self, before: FloatArray, after: FloatArray) -> FloatArray:
-        gain: FloatArray = np.exp(-after) - np.exp(-before)
-        return gain
+        return np.asarray(np.exp(-after) - np.exp(-before))
 
 
-_OURS: dict[str, type[Reward]] = {
-    "improving": ImprovingReward,
-    "trend": TrendReward,
-    "pace": PaceReward,
-    "before-after": BeforeAfter,
-    "prediction-gain": PredictionGain,
-    "likelihood-gain": LikelihoodGain,
-}
-for _name, _reward in _OURS.items():
-    REWARDS.add(_name, _reward)
+REWARDS.add("improving", ImprovingReward)
+REWARDS.add("trend", TrendReward)
+REWARDS.add("pace", PaceReward)
+REWARDS.add("before-after", BeforeAfter)
+REWARDS.add("prediction-gain", PredictionGain)
+REWARDS.add("likelihood-gain", LikelihoodGain)

@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bursar.laws.cards import Law, packaged_laws
+    from bursar.laws.cards import Law, fit_law, packaged_laws
     from bursar.laws.expressions import Formula
-    from bursar.laws.fitting import fit_law
     from bursar.laws.forms import PAPER_FORMS, compare_forms, power_law
     from bursar.laws.observations import Observations, append
     from bursar.laws.regression import Effort, FitSettings
@@ -28,9 +27,8 @@ __all__ = [
 ]
 # Loaded on first use: most modules need a computer algebra system, and reading a run's advice does not.
 _MODULES = {
-    "cards": ("Law", "packaged_laws"),
+    "cards": ("Law", "fit_law", "packaged_laws"),
     "expressions": ("Formula",),
-    "fitting": ("fit_law",),
     "forms": ("PAPER_FORMS", "compare_forms", "power_law"),
     "observations": ("Observations", "append"),
     "regression": ("Effort", "FitSettings"),

@@ -39,10 +39,6 @@ class Laws:
         """All laws by the name of their table."""
         return {**self.joint, "single": self.single}
 
-    def about(self) -> dict[str, Any]:
-        """The formula and the origin of each law."""
-        return {name: {"text": law.formula.text, "about": dict(law.about)} for name, law in self.named().items()}
-
 
 def advise(known: Corpus, units: Mapping[str, int], laws: Laws, *, seed: int = 0) -> dict[str, Any]:
     """Predict how joint training changes the score of each task, as JSON.
@@ -59,7 +55,7 @@ def advise(known: Corpus, units: Mapping[str, int], laws: Laws, *, seed: int = 0
         "left_out": dict(related.left_out),
         "level": related.level,
         "record": {name: records[name] for name in dict.fromkeys(entry["law"] for entry in advice.values())},
-        "laws": laws.about(),
+        "laws": {name: {"text": law.formula.text, "about": dict(law.about)} for name, law in laws.named().items()},
     }
 
 
@@ -70,8 +66,7 @@ def _advice_for(name: str, related: Relatedness, units: Mapping[str, int], laws:
     law = "unbalanced" if n_other > EVEN * n and "unbalanced" in laws.joint else "balanced"
     gain = expected_gain(laws.joint[law], laws.single, ami, n=n, n_other=n_other, tasks=float(len(others) + 1))
     warnings, verdict = list(gain.warnings), gain.verdict
-    uneven = n_other * EVEN < n or (law == "balanced" and n_other > EVEN * n)
-    if uneven:
+    if n_other * EVEN < n or (law == "balanced" and n_other > EVEN * n):
         warnings.append(
             f"the other tasks have {n_other:,.0f} labels on average and this one {n:,.0f}: no law covers that"
         )
@@ -117,11 +112,7 @@ class TrackRecord:
 
 
 def verdict_of(low: float, high: float) -> Verdict:
-    """The verdict for an interval of the gain.
-
-    >>> verdict_of(0.01, 0.03), verdict_of(-0.03, -0.01), verdict_of(-0.01, 0.03)
-    ('helps', 'harms', 'cannot tell')
-    """
+    """The verdict for an interval of the gain: the sign of all of it."""
     return "helps" if low > 0 else "harms" if high < 0 else "cannot tell"
 
 

@@ -1,19 +1,4 @@
-"""A law: a formula with its range, its error on held-out rows, and its growth.
-
->>> from bursar.laws import Effort, FitSettings, Observations, fit_law
->>> rng = np.random.default_rng(0)
->>> model = {"tasks": 2, "alpha": 0.9, "ami": 0.5, "architecture": "shared", "seed": 0}
->>> tokens = range(500, 9500, 90)
->>> rows = [model | {"n": n, "n_other": n, "score": 0.006 * n**0.5 + rng.normal(0, 0.005)} for n in tokens]
->>> law = fit_law(Observations.of(rows).averaged(), ["n"], FitSettings(effort=Effort(100, 10)))
->>> law.formula.text, law.rates["n"].growth
-('0.006008*sqrt(n)', 'sqrt(n)')
->>> found = law.predict(n=4900)
->>> round(found.value, 2), found.low < 0.42 < found.high, found.warnings
-(0.42, True, ())
->>> law.predict(n=20000).warnings
-('n = 20000 is outside 500 to 9410, the range of the law',)
-"""
+"""A law: a formula with its range, its error on held-out rows, and its growth; and how it is fitted to a table."""
 
 from __future__ import annotations
 
@@ -26,16 +11,28 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import BeforeValidator, Field, TypeAdapter
 
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError, DataError
-from bursar.laws.expressions import Formula
-from bursar.laws.forms import Exponent
-from bursar.laws.observations import VARIABLES
+from bursar.laws.expressions import Formula, growth, slope
+from bursar.laws.forms import PAPER_FORMS, Exponent, PowerLawSettings, power_law
+from bursar.laws.observations import OPTIONAL, VARIABLES, Averages
+from bursar.laws.regression import (
+    SCORE_SCALE,
+    FitSettings,
+    check_rows,
+    choose,
+    cross_validated,
+    fit_front,
+    held_out,
+    input_scales,
+    monotone_values,
+)
 from bursar.ragged import FloatArray
 
 FORMAT = 1
+NEAR_ZERO = ("ami", "alpha")  # they end at 1, so growth is described near 0
 SHIPPED = Path(str(files("bursar.laws"))) / "packaged"  # laws that come with the package
 
 MEANINGS = {
@@ -86,8 +83,7 @@ class HeldOut:
 
     @property
     def residuals(self) -> FloatArray:
-        found: FloatArray = np.array(self.score) - np.array(self.predicted)
-        return found
+        return np.asarray(np.array(self.score) - np.array(self.predicted))
 
     @property
     def mse(self) -> float:
@@ -103,11 +99,7 @@ class HeldOut:
 
 
 def conformal(residuals: FloatArray, level: float) -> float | None:
-    """Half the width of an interval that holds a new value at this level; ``None`` if there are too few residuals.
-
-    >>> conformal(np.array([0.1, -0.3, 0.2, 0.0]), 0.6), conformal(np.array([0.1, -0.3, 0.2, 0.0]), 0.9)
-    (0.2, None)
-    """
+    """Half the width of an interval that holds a new value at this level; ``None`` if there are too few residuals."""
     rank = math.ceil((len(residuals) + 1) * level - 1e-9)
     return float(np.sort(np.abs(residuals))[rank - 1]) if rank <= len(residuals) else None
 
@@ -259,7 +251,7 @@ class Law:
             scaling=read("scaling", dict),
             baselines=read("baselines", _NUMBERS.validate_python),
             front=read("front", lambda v: tuple(_front_entry(entry) for entry in v)),
-            level=read("interval", _level),
+            level=read("interval", lambda v: _SHARE.validate_python(v["level"])),
             about=read("about", lambda v: dict(v) | ({"models": int(v["models"])} if "models" in v else {})),
             warnings=read("warnings", lambda v: tuple(str(warning) for warning in v)),
         )
@@ -288,7 +280,7 @@ def packaged_laws(folder: Path | None = None) -> list[str]:
 
 
 _RANGE, _RATE, _HELD_OUT = TypeAdapter(Range), TypeAdapter(GrowthRate), TypeAdapter(HeldOut)
-_NUMBERS = TypeAdapter(dict[str, Number])
+_NUMBERS, _SHARE = TypeAdapter(dict[str, Number]), TypeAdapter(Annotated[float, Field(gt=0, lt=1)])
 
 
 def _variables(found: Sequence[Any]) -> tuple[str, ...]:
@@ -305,13 +297,6 @@ def _held_out(found: Mapping[str, Any], names: Sequence[str]) -> HeldOut:
     return _HELD_OUT.validate_python({**found, "variables": {name: found["variables"][name] for name in names}})
 
 
-def _level(interval: Mapping[str, Any]) -> float:
-    level = float(interval["level"])
-    if not 0 < level < 1:
-        raise ValueError
-    return level
-
-
 def _front_entry(found: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {name: None if found[name] is None else float(found[name]) for name in ("error", "doubt")}
     texts = {name: str(found[name]) for name in ("text", "origin")}
@@ -325,3 +310,107 @@ def _finite(found: Any) -> Any:
     if isinstance(found, list | tuple):
         return [_finite(value) for value in found]
     return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
+# -- fitting ---------------------------------------------------------------------------------------------------------
+def fit_law(
+    averages: Averages,
+    variables: Sequence[str] = ("n", "tasks", "ami"),
+    settings: FitSettings | None = None,
+    *,
+    about: Mapping[str, Any] | None = None,
+) -> Law:
+    """Fit a law of these variables to a table.
+
+    At least a tenth of the rows are held out to measure the error and the interval. An engine finds formulas on the
+    others, and paper 2's forms in the same variables are added. The law is the shortest formula whose error in
+    cross-validation is within a standard error of the lowest.
+    """
+    settings, names = settings or FitSettings(), tuple(variables)
+    engine, seed, alone = settings.engine, settings.seed, averages.alone(names)
+    X, y, left_out = averages.matrix(names)
+    X, y = check_rows(X, names, y)
+    fit, out = held_out(len(y), seed)
+    front = fit_front(X[fit], names, y[fit], settings)
+    known = _known(X[fit], names, y[fit], front) if settings.known_forms else {}
+    formulas = sorted([*front, *known], key=lambda f: (f.size, f.error(X[fit], y[fit])))
+    whole = [f for f in formulas if np.isfinite(f.predict(X)).all()]  # uses no held-out scores
+    origins = {f.form: name for f, name in known.items()}
+    candidates = cross_validated(whole, X[fit], y[fit], seed=seed)
+    formula = choose(candidates).formula
+    rows = HeldOut(
+        {name: tuple(X[out, at].tolist()) for at, name in enumerate(names)},
+        tuple(y[out].tolist()),
+        tuple(formula.predict(X[out]).tolist()),
+        tuple(alone[out].tolist()) if "n" in names and np.isfinite(alone).any() else (),
+    )
+    ranges = {name: Range(*map(float, np.quantile(X[:, at], [0, 0.5, 1]))) for at, name in enumerate(names)}
+    scaling: dict[str, Any] = {"score": 1.0, "inputs": input_scales(X[fit], names)}
+    if engine == "gplearn":
+        scaling = {"score": SCORE_SCALE, "inputs": dict.fromkeys(names, 1.0)}
+    monotone = monotone_values(X[fit], names, y[fit], X[out])
+    try:
+        powers = power_law(X[fit], names, y[fit], PowerLawSettings(seed=seed)).exponents
+    except ConfigError:  # too few rows without zeros
+        powers = {}
+    return Law(
+        formula=formula,
+        origin=origins.get(formula.form, engine),
+        ranges=ranges,
+        rates=rates_of(formula, ranges, powers),
+        held_out=rows,
+        scaling=scaling,
+        baselines={
+            "constant": float(np.mean((y[out] - y[fit].mean()) ** 2)),
+            "monotone": float(np.mean((y[out] - monotone) ** 2)),
+            "noise": averages.noise,
+        },
+        front=tuple(
+            {"size": formula.size, "error": found.error, "doubt": found.doubt, "text": formula.text}
+            | {"origin": origins.get(formula.form, engine)}
+            for found in candidates
+            for formula in (found.formula,)
+        ),
+        level=settings.level,
+        about={"rows": len(y), "left_out": left_out, "engine": engine, "seed": seed} | dict(about or {}),
+        warnings=tuple(_warnings(averages, names, formula, left_out)),
+    )
+
+
+def rates_of(formula: Formula, ranges: Mapping[str, Range], powers: Mapping[str, Exponent]) -> dict[str, GrowthRate]:
+    """How a formula grows with each variable, with the others at their medians."""
+    middle = {name: r.middle for name, r in ranges.items()}
+    found = {}
+    for name, r in ranges.items():
+        near = name in NEAR_ZERO
+        grows = growth(formula, name, middle, at_zero=near)
+        top = slope(formula, name, middle | {name: r.high})
+        found[name] = GrowthRate(grows, near, slope(formula, name, middle), top, powers.get(name))
+    return found
+
+
+def _known(X: FloatArray, names: Sequence[str], y: FloatArray, front: Sequence[Formula]) -> dict[Formula, str]:
+    """Paper 2's forms in these variables, refitted, without those of the front."""
+    found: dict[Formula, str] = {}
+    have = {formula.form for formula in front}
+    for name, known in PAPER_FORMS.items():
+        form, constants = known.formula.form, known.formula.constants
+        if set(known.variables) <= set(names) and form not in have:
+            have.add(form)
+            found[Formula(form, constants, tuple(names)).refitted(X, y)] = name
+    return found
+
+
+def _warnings(averages: Averages, names: Sequence[str], formula: Formula, left_out: int) -> list[str]:
+    found = []
+    if left_out:
+        without = " and no ".join(name for name in OPTIONAL if name in names)
+        found.append(f"{left_out} rows of single tasks were left out: they have no {without}")
+    other, own = averages.variables["n_other"], averages.variables["n"]
+    if "n_other" not in names and ((other != own) & ~averages.single).any():
+        found.append("synthetic tasks have other numbers of tokens than the real one, and n_other is not a variable")
+    used = {str(symbol) for symbol in formula.form.free_symbols}
+    idle = [name for name in names if name not in used]
+    if idle:
+        found.append(f"the formula does not depend on {', '.join(idle)}")
+    return found

@@ -55,12 +55,7 @@ def constant(place: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A formula for the score: its form, with constants ``c0``, ``c1``, …, and their values.
-
-    >>> law = Formula.parse("0.5 * sqrt(n / 1000)", ("n",))
-    >>> law.text, law.predict(np.array([[4000.0]])).round(3).tolist()
-    ('0.01581*sqrt(n)', [1.0])
-    """
+    """A formula for the score: its form, with constants ``c0``, ``c1``, …, and their values."""
 
     form: Any  # a sympy expression in the variables and constants
     constants: tuple[float, ...]
@@ -136,18 +131,10 @@ def least_squares(
     residuals: Callable[[FloatArray], FloatArray], start: FloatArray, scale: FloatArray | None = None
 ) -> FloatArray:
     """Minimise the sum of squared residuals from a start, by the Levenberg–Marquardt method of MINPACK."""
-    steps = MOST_STEPS * (len(start) + 1)
-    found: FloatArray = leastsq(
-        residuals,
-        start,
-        diag=None if scale is None else 1 / scale,
-        maxfev=steps,
-        ftol=1e-8,
-        xtol=1e-8,
-        gtol=1e-8,
-        full_output=True,  # no warnings
-    )[0]
-    return found
+    tolerance = dict.fromkeys(("ftol", "xtol", "gtol"), 1e-8)
+    steps, diagonal = MOST_STEPS * (len(start) + 1), None if scale is None else 1 / scale
+    # With the full output there are no warnings.
+    return np.asarray(leastsq(residuals, start, diag=diagonal, maxfev=steps, full_output=True, **tolerance)[0])
 
 
 @lru_cache(maxsize=512)
@@ -159,15 +146,7 @@ def _compiled(form: Any, variables: tuple[str, ...], constants: int) -> Callable
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 def parse(text: str, variables: Sequence[str]) -> Any:
-    """Parse a formula in these variables into a sympy expression.
-
-    >>> parse("2 * sqrt(n) + log(tasks)", ("n", "tasks"))
-    2.0*sqrt(n) + log(tasks)
-    >>> parse("open('secret')", ("n",))
-    Traceback (most recent call last):
-        ...
-    bursar.errors.DataError: the formula "open('secret')" cannot be read: there is no function 'open'
-    """
+    """Parse a formula in these variables into a sympy expression."""
     names = {name: symbol(name) for name in variables}
     short = text if len(text) <= 80 else f"{text[:77]}…"
     try:
@@ -211,11 +190,7 @@ def _exponent(value: Any) -> Any:
 
 # -- simplifying ------------------------------------------------------------------------------------------------------
 def simplified(expression: Any) -> Any:
-    """Rewrite a formula with fewer constants, by moving factors out of roots, logarithms and products.
-
-    >>> simplified(parse("3 * sqrt(4 * n + 8 * tasks) + log(2 * n)", ("n", "tasks")))
-    6.0*sqrt(n + 2.0*tasks) + log(n) + 0.69314718055994531
-    """
+    """Move factors out of roots, logarithms and products, for fewer constants: 3√(4n + 8T) becomes 6√(n + 2T)."""
     if expression.is_Atom:
         return expression
     args = [simplified(argument) for argument in expression.args]
@@ -230,9 +205,8 @@ def simplified(expression: Any) -> Any:
             return sympy.log(factor) + sympy.log(_divided(inner.args[0], factor))
         return inner
     if isinstance(expression, sympy.exp):
-        alone, rest = (
-            args[0].as_independent(*args[0].free_symbols, as_Add=True) if args[0].free_symbols else (0, args[0])
-        )
+        inner, free = args[0], args[0].free_symbols
+        alone, rest = inner.as_independent(*free, as_Add=True) if free else (0, inner)
         return sympy.exp(alone) * sympy.exp(rest)
     if expression.is_Mul and sum(argument.is_Add for argument in args) and len(args) > 2:
         factors = [_factor(argument) for argument in args]
@@ -294,29 +268,11 @@ def _size(node: Any) -> int:
 
 
 # -- growth -----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class GrowthOrder:
-    """The asymptotic growth of a formula for large x (or near 0): x^power · (log x)^logs."""
+def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero: bool = False) -> str | None:
+    """How a formula grows with one variable, such as "sqrt(n)", for large values or near 0; the others are held.
 
-    power: float
-    logs: float = 0.0
-
-    def text(self, name: str) -> str:
-        """Readable text.
-
-        >>> GrowthOrder(0.5).text("n"), GrowthOrder(0, 0.5).text("tasks"), GrowthOrder(0).text("ami")
-        ('sqrt(n)', 'sqrt(log(tasks))', 'a constant')
-        """
-        terms = ((name, self.power), (f"log({name})", self.logs))
-        powers = {0: "", 1: "{0}", 0.5: "sqrt({0})"}
-        parts = [powers.get(power, "{0}^{1:g}").format(term, power) for term, power in terms]
-        return " ".join(filter(None, parts)) or "a constant"
-
-
-def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero: bool = False) -> GrowthOrder | None:
-    """How a formula grows with one variable, the others held; ``None`` if the rules do not decide.
-
-    The rules need no limits: in a sum the fastest term counts, in a product orders add, a root halves them.
+    It is ``None`` if the rules do not decide. They need no limits: in a sum the fastest term counts, in a product
+    orders add, a root halves them.
     """
     held = {symbol(other): sympy.Float(value, 17) for other, value in others.items() if other != name}
     x = symbol(name)
@@ -325,8 +281,9 @@ def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero:
     if found is None or not np.isfinite(found).all():
         return None
     _, power, logs = found
-    sign = -1 if at_zero else 1
-    return GrowthOrder(float(sign * power) + 0.0, float(logs))
+    terms = (name, -power if at_zero else power), (f"log({name})", logs)
+    forms = {0: "", 1: "{0}", 0.5: "sqrt({0})"}
+    return " ".join(filter(None, (forms.get(e, "{0}^{1:g}").format(x, e) for x, e in terms))) or "a constant"
 
 
 LeadingTerm = tuple[float, float, float]  # coefficient, power, power of the logarithm

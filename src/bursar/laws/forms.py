@@ -143,13 +143,6 @@ def power_law(
 
     Models of one seed share sentences and initial weights, so their scores are correlated. If ``groups`` (rows,) gives
     the seeds, an interval is that of the mean over groups, each fitted by itself.
-
-    >>> rng = np.random.default_rng(0)
-    >>> n = rng.uniform(1000, 20000, 200)
-    >>> y = 0.005 * np.sqrt(n) + rng.normal(0, 0.01, 200)
-    >>> law = power_law(n[:, None], ["n"], y, PowerLawSettings(draws=50))
-    >>> law.exponents["n"].holds(0.5), law.exponents["n"].holds(0.6)
-    (True, False)
     """
     settings = settings or PowerLawSettings()
     least = np.array([UNRELATED if name == "ami" else 0.0 for name in names])
@@ -214,8 +207,7 @@ class _LogRows:
         if groups is None:
             numbers, count = rng(settings.seed, "power law bootstrap"), len(self.y)
             drawn = [self.take(numbers.integers(count, size=count)).powers(found) for _ in range(settings.draws)]
-            ends: FloatArray = np.quantile(drawn, [(1 - settings.level) / 2, (1 + settings.level) / 2], axis=0)
-            return ends
+            return np.asarray(np.quantile(drawn, [(1 - settings.level) / 2, (1 + settings.level) / 2], axis=0))
         each = np.array([self.take(groups == group).powers(found) for group in np.unique(groups)])
         if len(each) < 2:
             return np.stack([np.full_like(found, -np.inf), np.full_like(found, np.inf)])

@@ -26,8 +26,8 @@ from bursar.corpus import Corpus, concatenate
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners import Learner
-from bursar.learners.learner import Progress, no_progress
-from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.learners.learner import Progress, no_progress, part_of
+from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.tasks.task import groups_of
 
@@ -120,9 +120,8 @@ def subject_of_corpus(config: CampaignConfig, parts: DataSplits, items: int | No
     known = corpus.take(np.setdiff1d(np.arange(len(corpus)), parts.test))
     mine = _with_labels(corpus, parts.pool)
     mine = mine if items is None else _some(corpus, mine, items, config.seed)
-    return Subject.of(
-        config, parts, KnownLabels(known, corpus.take(mine), _dev(parts)), f"{len(mine):,} labelled items"
-    )
+    labels = KnownLabels(known, corpus.take(mine), _dev(parts))
+    return Subject.of(config, parts, labels, f"{len(mine):,} labelled items")
 
 
 def _dev(parts: DataSplits) -> Corpus | None:
@@ -152,8 +151,7 @@ def labelled_units(items: Corpus) -> tuple[dict[str, int], str]:
 
 
 def _with_labels(corpus: Corpus, items: IntArray) -> IntArray:
-    present = np.any([column.present[items] for column in corpus.labels.values()], axis=0)
-    return items[present]
+    return items[np.any([column.present[items] for column in corpus.labels.values()], axis=0)]
 
 
 def _some(corpus: Corpus, items: IntArray, count: int, seed: int) -> IntArray:
@@ -195,7 +193,7 @@ def check(
         if name in found:
             continue
         own = own_models if way == "together" and seed == subject.config.seed else None
-        report = _part_of(progress, done, len(runs), f" {way}, seed {seed}")
+        report = part_of(progress, done, len(runs), f" {way}, seed {seed}")
         found[name] = _trained(subject, way, seed, own or folder / MODELS_FOLDER, report)
         _keep(folder / TRAININGS_FILE, {"kind": KIND, "asked": asked, "tallies": found})
 
@@ -246,14 +244,9 @@ def _trained(subject: Subject, way: str, seed: int, folder: Path, progress: Prog
     for at, group in enumerate(groups):
         models = Models(folder, config, {name: schema[name] for name in group}, pool=subject.pool)
         dev = labels.dev.with_tasks(group) if labels.dev is not None else None
-        learner, _ = models.fitted(labels.annotated.with_tasks(group), dev, _part_of(progress, at, len(groups)))
+        learner, _ = models.fitted(labels.annotated.with_tasks(group), dev, part_of(progress, at, len(groups)))
         found |= _tallies(learner, subject.judged.with_tasks(group))
     return found
-
-
-def _part_of(progress: Progress, part: int, parts: int, about: str = "") -> Progress:
-    """The callback for the progress of one part of the work."""
-    return lambda what, done: progress(what + about, (part + done) / parts)
 
 
 def _sharing(config: CampaignConfig, sharing: str) -> CampaignConfig:
@@ -268,8 +261,7 @@ def _sharing(config: CampaignConfig, sharing: str) -> CampaignConfig:
 
 
 def _tallies(learner: Learner, judged: Corpus) -> dict[str, list[list[float]]]:
-    found = {}
-    guesses: Mapping[str, Ragged] = learner.predict(judged.unlabelled())
+    found, guesses = {}, learner.predict(judged.unlabelled())
     for name, task in judged.schema.items():
         known = np.flatnonzero(judged.labels[name].present)
         found[name] = task.tally(judged.labels[name].rows.take(known), guesses[name].take(known)).tolist()
@@ -304,13 +296,7 @@ def compared(score: Callable[[FloatArray], FloatArray], together: FloatArray, al
 
 
 def outcome_of(predicted: str | None, measured: str) -> str:
-    """Whether a prediction was right.
-
-    >>> outcome_of("helps", "helps"), outcome_of("helps", "harms"), outcome_of("helps", "cannot tell")
-    ('held', 'did not hold', 'not decided')
-    >>> outcome_of("cannot tell", "helps"), outcome_of(None, "helps")
-    ('none was made', 'none was made')
-    """
+    """Whether a prediction was right."""
     if predicted in (None, "cannot tell"):
         return "none was made"
     return "not decided" if measured == "cannot tell" else "held" if predicted == measured else "did not hold"
@@ -324,9 +310,8 @@ def place_of(config: CampaignConfig, beside: Path = Path("runs")) -> Path:
 
 def keep_before(config: CampaignConfig, advice: Mapping[str, Any], folder: Path) -> Path:
     """Store advice on a campaign that has bought nothing, to check it later."""
-    file = folder / BEFORE_FILE
-    _keep(file, {"kind": KIND, "campaign": config.digest, "advice": advice})
-    return file
+    _keep(folder / BEFORE_FILE, {"kind": KIND, "campaign": config.digest, "advice": advice})
+    return folder / BEFORE_FILE
 
 
 def advice_before(run: Run) -> dict[str, Any] | None:

@@ -4,11 +4,6 @@
 ``tasks`` the number of tasks (T), ``ami`` the mean adjusted mutual information of the synthetic tasks with the real
 one, ``score`` the F1 of the real task from 0 to 1. A single task has neither ``alpha`` nor ``ami``. ``source`` (the
 corpus), ``settings`` (a digest of the training's) and ``version`` (of Bursar) say where a row comes from.
-
->>> model = {"n": 1000, "n_other": 1000, "tasks": 2, "ami": 0.4, "alpha": 0.85, "architecture": "shared"}
->>> table = Observations.of([model | {"seed": 0, "score": 0.5}, model | {"seed": 1, "score": 0.6}])
->>> len(table), round(table.averaged().score.item(), 3)
-(2, 0.55)
 """
 
 from __future__ import annotations
@@ -89,7 +84,7 @@ class Averages:
         scores: dict[tuple[str, float], list[float]] = {}
         for row in np.flatnonzero(self.single).tolist():
             scores.setdefault(keys[row], []).append(float(self.score[row]))
-        found: FloatArray = np.array([np.mean(scores.get(key, nan)) for key in keys])
+        found = np.array([np.mean(scores.get(key, nan)) for key in keys])
         found[self.single] = nan
         return found[self._columns(names)[1]]
 
@@ -102,8 +97,7 @@ class Averages:
         found = np.stack([self.variables[name] for name in names], axis=1)
         if "ami" in names:
             found[:, names.index("ami")] = np.maximum(found[:, names.index("ami")], 0.0)
-        known: BoolArray = np.all(np.isfinite(found), axis=1)
-        return found, known
+        return found, np.asarray(np.isfinite(found).all(axis=1))
 
     @property
     def noise(self) -> float:
@@ -137,13 +131,8 @@ class Observations:
     def read(cls, file: str | Path) -> Observations:
         """Read a Parquet file. Errors name the file, the row (from 1) and the column."""
         path = Path(file)
-        table = read_columns(
-            path,
-            COLUMNS,
-            what="table of observations",
-            writer="Observations.write",
-            folder="pass the Parquet file of a table",
-        )
+        what, folder = "table of observations", "pass the Parquet file of a table"
+        table = read_columns(path, COLUMNS, what=what, writer="Observations.write", folder=folder)
         return cls._checked(table.select(list(COLUMNS)), path)
 
     @classmethod
@@ -203,10 +192,7 @@ class Observations:
         return Observations(single)
 
     def averaged(self, *, by_seed: bool = False) -> Averages:
-        """Average over seeds; rows are sorted by setting.
-
-        ``by_seed`` keeps each model as a row, for tables with few settings.
-        """
+        """Average over seeds; rows are sorted by setting. ``by_seed`` keeps each model as a row."""
         of = KEY if by_seed else SETTING
         keys = list(zip(*(self.table[name].to_pylist() for name in of), strict=True))
         numbers = {key: place for place, key in enumerate(sorted(set(keys), key=_sortable))}
@@ -214,8 +200,7 @@ class Observations:
         runs = np.bincount(of_row, minlength=len(numbers))
 
         def mean(values: FloatArray) -> FloatArray:
-            found: FloatArray = np.bincount(of_row, weights=values, minlength=len(numbers)) / runs
-            return found
+            return np.asarray(np.bincount(of_row, weights=values, minlength=len(numbers)) / runs)
 
         score = self.column("score")
         centre = mean(score)

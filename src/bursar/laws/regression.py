@@ -76,15 +76,7 @@ FormEngine = Callable[[FloatArray, Sequence[str], FloatArray, Effort, int], list
 
 
 def fit_front(X: FloatArray, names: Sequence[str], y: FloatArray, settings: FitSettings | None = None) -> list[Formula]:
-    """Formulas for y, each longer and more accurate than the one before; the first is a constant.
-
-    The same rows and seed give the same formulas: engines run on one thread.
-
-    >>> X = np.linspace(1, 9, 40)[:, None]
-    >>> front = fit_front(X, ["n"], 0.2 * np.sqrt(X[:, 0]), FitSettings(effort=Effort(60, 10)))
-    >>> [formula.text for formula in front if formula.error(X, 0.2 * np.sqrt(X[:, 0])) < 1e-9][0]
-    '0.2*sqrt(n)'
-    """
+    """Formulas for y, each longer and more accurate than the one before; the first is a constant."""
     settings = settings or FitSettings()
     X, y = check_rows(X, names, y)
     effort = settings.effort or EFFORTS[settings.engine]
@@ -102,10 +94,8 @@ def fit_front(X: FloatArray, names: Sequence[str], y: FloatArray, settings: FitS
 def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y: FloatArray) -> list[Formula]:
     """Fit the constants of expressions, with and without an offset; each form once."""
     best: dict[Any, Formula] = {}
-    forms = [
-        form for expression in expressions for form in (expression, without_offset(expression)) if form is not None
-    ]
-    for formula in (Formula.of(form, names) for form in forms):
+    forms = (form for expression in expressions for form in (expression, without_offset(expression)))
+    for formula in (Formula.of(form, names) for form in forms if form is not None):
         if formula.form not in best and formula.form.free_symbols and np.isfinite(formula.error(X, y)):
             best[formula.form] = formula.refitted(X, y)
     return list(best.values())
@@ -114,18 +104,23 @@ def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y
 # -- the choice -------------------------------------------------------------------------------------------------------
 def cross_validated(formulas: Sequence[Formula], X: FloatArray, y: FloatArray, *, seed: int = 0) -> list[ScoredFormula]:
     """Each formula with its error in cross-validation, where its constants are refitted for each fold."""
-    fold = folds(len(y), seed)
     found = []
     for formula in formulas:
-        squares = np.full(len(y), np.inf)
-        for k in range(FOLDS):
-            out = fold == k
-            misses = formula.refitted(X[~out], y[~out]).predict(X[out]) - y[out]
-            squares[out] = np.where(np.isfinite(misses), misses**2, np.inf)
+        misses = _misses(X, y, seed, lambda X, y, at, formula=formula: formula.refitted(X, y).predict(at))
+        squares = np.where(np.isfinite(misses), misses**2, np.inf)
         error = float(squares.mean())
         doubt = float(squares.std(ddof=1) / np.sqrt(len(y))) if np.isfinite(error) else float("inf")
         found.append(ScoredFormula(formula, error, doubt))
     return found
+
+
+def _misses(X: FloatArray, y: FloatArray, seed: int, predict: Callable[..., FloatArray]) -> FloatArray:
+    """The error of each row, predicted from those of the other folds."""
+    fold, misses = folds(len(y), seed), np.empty(len(y))
+    for k in range(FOLDS):
+        out = fold == k
+        misses[out] = predict(X[~out], y[~out], X[out]) - y[out]
+    return misses
 
 
 def choose(candidates: Sequence[ScoredFormula]) -> ScoredFormula:
@@ -153,11 +148,9 @@ def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: Floa
     from sklearn.isotonic import IsotonicRegression
 
     if len(names) == 1:
-        rises = names[0] in RISING or np.cov(X[:, 0], y)[0, 1] >= 0
-        found: FloatArray = (
-            IsotonicRegression(increasing=bool(rises), out_of_bounds="clip").fit(X[:, 0], y).predict(at[:, 0])
-        )
-        return found
+        rises = bool(names[0] in RISING or np.cov(X[:, 0], y)[0, 1] >= 0)
+        isotonic = IsotonicRegression(increasing=rises, out_of_bounds="clip")
+        return np.asarray(isotonic.fit(X[:, 0], y).predict(at[:, 0]))
     trees = HistGradientBoostingRegressor(
         monotonic_cst=[int(name in RISING) for name in names],
         learning_rate=0.2,
@@ -166,17 +159,12 @@ def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: Floa
         early_stopping=False,
         random_state=0,
     )
-    found = trees.fit(X, y).predict(at)
-    return found
+    return np.asarray(trees.fit(X, y).predict(at))
 
 
 def monotone_error(X: FloatArray, names: Sequence[str], y: FloatArray, *, seed: int = 0) -> float:
     """The mean squared error of the monotone baseline in cross-validation, on the same folds as formulas."""
-    fold, misses = folds(len(y), seed), np.empty(len(y))
-    for k in range(FOLDS):
-        out = fold == k
-        misses[out] = monotone_values(X[~out], names, y[~out], X[out]) - y[out]
-    return float(np.mean(misses**2))
+    return float(np.mean(_misses(X, y, seed, lambda X, y, at: monotone_values(X, names, y, at)) ** 2))
 
 
 def check_rows(X: FloatArray, names: Sequence[str], y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -196,11 +184,7 @@ def check_rows(X: FloatArray, names: Sequence[str], y: FloatArray) -> tuple[Floa
 
 # -- the engines ------------------------------------------------------------------------------------------------------
 def input_scales(X: FloatArray, names: Sequence[str]) -> dict[str, float]:
-    """The power of ten by which each variable is divided for Operon, so that constants have similar sizes.
-
-    >>> input_scales(np.array([[5000.0, 0.4], [9000.0, 0.8]]), ["n", "ami"])
-    {'n': 1000.0, 'ami': 1.0}
-    """
+    """The power of ten by which each variable is divided for Operon, so that constants have similar sizes."""
     middle = np.median(np.abs(X), axis=0)
     powers = np.floor(np.log10(np.maximum(middle, 1.0)))
     return {name: float(10**power) for name, power in zip(names, powers, strict=True)}

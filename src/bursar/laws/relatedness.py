@@ -3,12 +3,6 @@
 Two tasks that label words are compared by word, two that label items by item. If one labels words and the other items,
 each word gets the label of its item. The words of an item are then not independent, so the mutual information by chance
 is measured by shuffling whole items.
-
->>> from bursar.simulation import assistant_corpus
->>> found = relatedness(assistant_corpus(300).with_tasks(["intent", "slots", "urgency"]))
->>> pair = found.pair("intent", "slots")
->>> pair.of, pair.items, 0 < pair.low <= pair.ami <= pair.high < 1
-('words', 300, True)
 """
 
 from __future__ import annotations
@@ -161,10 +155,7 @@ def mutual_information(table: FloatArray) -> float:
 
 
 def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
-    """The expected mutual information of two random labellings with these counts.
-
-    The count of a label pair is then hypergeometric; the sum covers its non-negligible range.
-    """
+    """The expected mutual information of two random labellings with these counts (hypergeometric)."""
     total, expected = int(rows.sum()), 0.0
     for a in rows.tolist():
         for b in columns.tolist():

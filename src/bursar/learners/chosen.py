@@ -36,14 +36,7 @@ class ChosenLearner:
 
 
 def choose_learner(given: Any, tasks: Mapping[str, Task], images: bool = False) -> ChosenLearner:
-    """Read what was given as ``learner=``.
-
-    >>> choose_learner("probe", {}).settings
-    {'name': 'probe'}
-    >>> from sklearn.naive_bayes import MultinomialNB
-    >>> choose_learner(MultinomialNB(), {}).settings["name"]
-    'scikit'
-    """
+    """Read what was given as ``learner=``."""
     if given is None:
         return ChosenLearner({"name": usual_learner(tasks, images)})
     if isinstance(given, str):
@@ -87,16 +80,10 @@ def _of_settings(settings: dict[str, Any]) -> ChosenLearner:
     if not objects:
         return ChosenLearner({"name": name, **settings})
     unnamed = next((key for key in objects if plain[key] is None), None)
-    return ChosenLearner(
-        {"name": name, **{key: UNKNOWN if value is None and key in objects else value for key, value in plain.items()}},
-        lambda tasks: make_learner(name, tasks, {key: _itself(value) for key, value in settings.items()}),
-        unnamed,
-    )
-
-
-def _itself(value: Any) -> Any:
-    """A model without the name that it was given."""
-    return value.model if hasattr(value, "bursar_name") else value
+    known = {key: UNKNOWN if value is None and key in objects else value for key, value in plain.items()}
+    # Models come without the names that they were given.
+    own = {key: value.model if hasattr(value, "bursar_name") else value for key, value in settings.items()}
+    return ChosenLearner({"name": name, **known}, lambda tasks: make_learner(name, tasks, own), unnamed)
 
 
 def _of_instance(learner: Learner, tasks: Mapping[str, Task]) -> ChosenLearner:
@@ -130,14 +117,7 @@ def is_plain(value: Any) -> bool:
 
 
 def described(value: Any) -> Any:
-    """A value in plain form; an object in words that differ where it differs, or ``None`` if there are none.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> described(LogisticRegression(C=2))[:54]
-    'sklearn.linear_model._logistic.LogisticRegression(C=2,'
-    >>> described(len), described(lambda text: 1), described([1, 2])
-    ('builtins:len', None, [1, 2])
-    """
+    """A value in plain form; an object in words that differ where it differs, or ``None`` if there are none."""
     if is_plain(value):
         return value
     if isinstance(value, Mapping):
@@ -158,10 +138,9 @@ def described(value: Any) -> Any:
 
 
 def _described_estimator(estimator: Any) -> str | None:
-    parts = {key: described(value) for key, value in estimator.get_params(deep=False).items()}
-    if any(part is None and estimator.get_params(deep=False)[key] is not None for key, part in parts.items()):
+    settings = estimator.get_params(deep=False)
+    parts = {key: described(value) for key, value in settings.items()}
+    if any(part is None and settings[key] is not None for key, part in parts.items()):
         return None
-    kind = type(estimator)
-    return (
-        f"{kind.__module__}.{kind.__qualname__}({', '.join(f'{key}={part!r}' for key, part in sorted(parts.items()))})"
-    )
+    kind, shown = type(estimator), ", ".join(f"{key}={part!r}" for key, part in sorted(parts.items()))
+    return f"{kind.__module__}.{kind.__qualname__}({shown})"

@@ -15,18 +15,9 @@ from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners.features import classes_of
+from bursar.learners.features import TaskwiseLearner, classes_of, restoring
 from bursar.learners.function import texts_of
-from bursar.learners.learner import (
-    FitOptions,
-    FitReport,
-    Learner,
-    Progress,
-    check_number,
-    main_scores,
-    must_be_trained,
-    no_progress,
-)
+from bursar.learners.learner import FitOptions, FitReport, Progress, check_number, must_be_trained, no_progress, part_of
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import AnyBeliefs, Beliefs, Task
 
@@ -35,7 +26,7 @@ WARMUP = 0.1  # share of the steps
 IGNORED = -100  # the target of word pieces that have none
 
 
-class HuggingFaceLearner(Learner):
+class HuggingFaceLearner(TaskwiseLearner):
     """``AutoModelForSequenceClassification`` for classification, ``AutoModelForTokenClassification`` for tagging.
 
     ``model`` is a loaded model or a folder in Hugging Face's layout, or a dict of them by task; a folder serves tasks
@@ -65,12 +56,7 @@ class HuggingFaceLearner(Learner):
         self.epochs, self.least_steps, self.batch_size = epochs, least_steps, batch_size
         self.learning_rate, self.max_length = learning_rate, max_length
         by_task = model if isinstance(model, Mapping) else dict.fromkeys(tasks, model)
-        unable = [name for name, task in tasks.items() if task.kind not in ENDINGS]
-        if unable:
-            raise LearnerError(
-                f"the learner 'huggingface' cannot train {', '.join(f'{n!r} ({tasks[n].kind})' for n in unable)}",
-                fix=f"name the tasks it can train: tasks = {[name for name in tasks if name not in unable]}",
-            )
+        self.refuse_unless({name: task.kind in ENDINGS for name, task in tasks.items()})
         self.bases = {name: _loaded(task, by_task.get(name)) for name, task in tasks.items()}
         self.tokenizers = {name: _tokenizer(tokenizer, by_task[name], name) for name in tasks}
         self.models: dict[str, Any] = {}
@@ -82,20 +68,15 @@ class HuggingFaceLearner(Learner):
         for at, (name, task) in enumerate(self.tasks.items()):
             items = annotated.take(np.flatnonzero(annotated.labels[name].present))
             targets = np.asarray(task.targets(items.labels[name].rows, items.words), dtype=np.int64)
-
-            def progress(done: float, at: int = at) -> None:
-                options.progress("training", (at + done) / len(self.tasks))
-
+            progress = part_of(options.progress, at, len(self.tasks))
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(options.seed % 2**63)
                 models[name], own = self._trained(name, items, targets, progress)
             steps += own
         self.models = models
-        score = None if options.dev is None else main_scores(self.tasks, options.dev, self.predict(options.dev))[0]
-        options.progress("training", 1.0)
-        return FitReport(len(annotated), steps, score)
+        return self.report(len(annotated), steps, options)
 
-    def _trained(self, name: str, items: Corpus, targets: IntArray, progress: Any) -> tuple[Any, int]:
+    def _trained(self, name: str, items: Corpus, targets: IntArray, progress: Progress) -> tuple[Any, int]:
         """A fine-tuned copy of a task's model, and the number of its updates."""
         model, order = self._fresh(name).train(), _code_order(self.bases[name], self.tasks[name])
         place = np.argsort(order)  # from the task's codes to the model's
@@ -120,7 +101,7 @@ class HuggingFaceLearner(Learner):
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             scheduler.step()
-            progress((step + 1) / total)
+            progress("training", (step + 1) / total)
         return model.eval(), total
 
     def _fresh(self, name: str) -> Any:
@@ -128,8 +109,7 @@ class HuggingFaceLearner(Learner):
         base, task = self.bases[name], self.tasks[name]
         config = copy.deepcopy(base.config)
         config.num_labels = classes_of(task)
-        made = type(base)(config)
-        body, keeps = f"{base.base_model_prefix}.", _fits(base, task)
+        made, body, keeps = type(base)(config), f"{base.base_model_prefix}.", _fits(base, task)
         kept = {key: value for key, value in base.state_dict().items() if keeps or key.startswith(body)}
         made.load_state_dict(kept, strict=False)
         return made
@@ -139,8 +119,7 @@ class HuggingFaceLearner(Learner):
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
         must_be_trained(self.models)
-        if passes != 1:
-            raise LearnerError("the learner 'huggingface' makes no dropout passes", fix="use a strategy without them")
+        self.refuse_passes(passes)
         found: dict[str, AnyBeliefs] = {}
         for name, task in self.tasks.items():
             order = _code_order(self.bases[name], task)
@@ -196,16 +175,14 @@ class HuggingFaceLearner(Learner):
     def restore(self, folder: Path) -> None:
         from safetensors.torch import load_model
 
-        try:
+        with restoring(folder):
             if json.loads((folder / "learner.json").read_text()) != self._about():
                 raise LearnerError("it is a learner of other tasks")
             with torch.random.fork_rng(devices=[]):
                 models = {name: self._fresh(name).eval() for name in self.tasks}
             for at, model in enumerate(models.values()):
                 load_model(model, folder / f"{at}.safetensors")
-        except Exception as wrong:  # a damaged file can raise anything
-            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
-        self.models = models
+            self.models = models
 
     def _about(self) -> dict[str, Any]:
         return {name: task.describe() for name, task in self.tasks.items()}
@@ -259,9 +236,8 @@ def _tokenizer(tokenizer: Any, model: Any, task: str) -> Any:
     if tokenizer is None and isinstance(model, str | Path):
         tokenizer = model
     if tokenizer is None:
-        raise ConfigError(
-            "learner.tokenizer is missing", fix="give it beside the model: from_transformers(model, tokenizer)"
-        )
+        fix = "give it beside the model: from_transformers(model, tokenizer)"
+        raise ConfigError("learner.tokenizer is missing", fix=fix)
     if not isinstance(tokenizer, str | Path):
         return tokenizer
     import transformers
@@ -330,11 +306,6 @@ def from_transformers(model: Any, tokenizer: Any = None, **training: Any) -> dic
     >>> from_transformers("models/deberta", epochs=3)
     {'name': 'huggingface', 'model': 'models/deberta', 'epochs': 3}
     """
-    found = {"name": HuggingFaceLearner.name, "model": _plain_path(model)}
-    if tokenizer is not None:
-        found["tokenizer"] = _plain_path(tokenizer)
-    return found | training
-
-
-def _plain_path(given: Any) -> Any:
-    return str(given) if isinstance(given, Path) else given
+    given = {"model": model} | ({} if tokenizer is None else {"tokenizer": tokenizer})
+    plain = {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
+    return {"name": HuggingFaceLearner.name, **plain, **training}

@@ -1,4 +1,4 @@
-"""Learners that fit one model per task on fixed features.
+"""Learners that fit one model per task, and those of them that fit it on fixed features.
 
 Encoders come in through ``frozen`` only. Nothing here needs torch, which takes seconds to import.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -20,15 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from bursar.corpus import Corpus
 from bursar.errors import LearnerError, UntrustedError
-from bursar.learners.learner import (
-    FitOptions,
-    FitReport,
-    Learner,
-    Progress,
-    main_scores,
-    must_be_trained,
-    no_progress,
-)
+from bursar.learners.learner import FitOptions, FitReport, Learner, Progress, main_scores, must_be_trained, no_progress
 from bursar.ragged import FloatArray
 from bursar.tasks import AnyBeliefs, Beliefs, Estimates, Regression, Task
 
@@ -82,27 +75,52 @@ class Model(Protocol):
         ...
 
 
-class FeatureLearner(Learner):
-    """One model per task on fixed features: no dropout, no policy, no early stopping.
-
-    For tagging, a word's tag is predicted from that word's features alone.
-    """
+class TaskwiseLearner(Learner):
+    """One model per task, without dropout, policy or early stopping."""
 
     name: str  # as in the registry
+
+    def refuse_unless(self, able: Mapping[str, bool], because: str = "") -> None:
+        """Refuse tasks that cannot be trained, before any label is bought for them."""
+        unable = [f"{name!r} ({self.tasks[name].kind})" for name, can in able.items() if not can]
+        if unable:
+            raise LearnerError(
+                f"the learner {self.name!r} cannot train {', '.join(unable)}{because}",
+                fix=f"name the tasks it can train: tasks = {[name for name, can in able.items() if can]}",
+            )
+
+    def refuse_passes(self, passes: int) -> None:
+        if passes != 1:
+            raise LearnerError(
+                f"the learner {self.name!r} has no dropout, so it cannot make {passes} passes",
+                fix="use passes=1, or a confidence measure that needs no passes",
+            )
+
+    def report(self, items: int, steps: int, options: FitOptions) -> FitReport:
+        """The report of a finished training."""
+        score = None if options.dev is None else main_scores(self.tasks, options.dev, self.predict(options.dev))[0]
+        options.progress("training", 1.0)
+        return FitReport(items, steps, score)
+
+
+@contextmanager
+def restoring(folder: Path) -> Iterator[None]:
+    """Name the folder in errors, whatever they are: a damaged file can raise anything."""
+    try:
+        yield
+    except UntrustedError:
+        raise
+    except Exception as wrong:
+        raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+
+
+class FeatureLearner(TaskwiseLearner):
+    """One model per task on fixed features; for tagging, a word's tag is predicted from its features alone."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         super().__init__(tasks)
         self.refuse_unless({name: can_train(task) for name, task in tasks.items()})
         self.models: dict[str, Model] = {}
-
-    def refuse_unless(self, able: Mapping[str, bool]) -> None:
-        """Refuse tasks that cannot be trained, before any label is bought for them."""
-        unable = [f"{name!r} ({self.tasks[name].kind})" for name, can in able.items() if not can]
-        if unable:
-            raise LearnerError(
-                f"the learner {self.name!r} cannot train {', '.join(unable)}",
-                fix=f"name the tasks it can train: tasks = {[name for name, can in able.items() if can]}",
-            )
 
     # -- to implement ----------------------------------------------------------------------------------------------
     @abstractmethod
@@ -147,19 +165,13 @@ class FeatureLearner(Learner):
                     raise LearnerError(f"no word is labelled for task {name!r} yet", fix="label an item that has words")
                 models[name] = self.model(task, rows, task.targets(labels, items.words), options.seed)
         self.models = models
-        score = None if options.dev is None else main_scores(self.tasks, options.dev, self.predict(options.dev))[0]
-        options.progress("training", 1.0)
-        return FitReport(len(annotated), len(self.tasks), score)
+        return self.report(len(annotated), len(self.tasks), options)
 
     def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
         must_be_trained(self.models)
-        if passes != 1:
-            raise LearnerError(
-                f"the learner {self.name!r} has no dropout, so it cannot make {passes} passes",
-                fix="use passes=1, or a confidence measure that needs no passes",
-            )
+        self.refuse_passes(passes)
         found: dict[str, AnyBeliefs] = {}
         for name, task in self.tasks.items():
             rows = self.rows(task, items, progress)
@@ -182,14 +194,10 @@ class FeatureLearner(Learner):
 
     def restore(self, folder: Path, *, trust: bool = False) -> None:
         """See ``Learner``. A file that could run code is refused, unless you ``trust`` it."""
-        try:
+        with restoring(folder):
             if json.loads((folder / "learner.json").read_text()) != self._about():
                 raise LearnerError("it is a learner of other tasks or options")
             self.read(folder, trust)
-        except UntrustedError:
-            raise
-        except Exception as wrong:  # a damaged file can raise anything
-            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
 
     def _about(self) -> dict[str, object]:
         tasks = {name: task.describe() for name, task in self.tasks.items()}
@@ -218,11 +226,6 @@ def classes_of(task: Task) -> int:
 
 
 def variance_of(errors: FloatArray, task: Regression) -> float:
-    """The mean square of n errors and, with weight 1/n, the variance of a uniform number in the task's range.
-
-    >>> task = Regression("score", low=0, high=6)
-    >>> variance_of(np.array([]), task), variance_of(np.array([1.0, -1.0]), task)
-    (3.0, 1.4)
-    """
+    """The mean square of n errors and, with weight 1/n, the variance of a uniform number in the task's range."""
     usual, weight = (task.high - task.low) ** 2 / 12, 1 / max(len(errors), 1)
     return float((errors**2).sum() + weight * usual) / (len(errors) + weight)

@@ -1,11 +1,8 @@
-"""Vectors of texts from a frozen encoder, computed once per text.
-
-torch is imported with the first encoder only, because that takes seconds.
-"""
+"""Vectors of texts from a frozen encoder, computed once per text. Imports torch, which takes seconds, when needed."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -40,7 +37,10 @@ class FrozenEncoder:
         if layers is not None:
             check_number("layers", layers, 0, depth, whole=True)
         self.layers = depth // 2 if layers is None else layers
-        self._known: dict[Hashable, Vectors] = {}  # (1 + words, width): the item's vector, then those of its words
+        self._start_cache(cache_bytes)
+
+    def _start_cache(self, cache_bytes: int) -> None:
+        self._known: dict[Hashable, Vectors] = {}
         self.cached_bytes, self._cache_bytes = 0, cache_bytes
 
     @property
@@ -52,47 +52,47 @@ class FrozenEncoder:
 
     def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
         """The mean over an item's word-pieces: (items, width)."""
-        found = [vectors[:1] for vectors in self._vectors(items, progress)]
-        return np.concatenate([self._nothing(), *found])
+        return self._joined(vectors[:1] for vectors in self._vectors(items, progress))
 
     def word_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
         """The first word-piece of each word: (words of all items, width)."""
-        found = [vectors[1:] for vectors in self._vectors(items, progress)]
-        return np.concatenate([self._nothing(), *found])
+        return self._joined(vectors[1:] for vectors in self._vectors(items, progress))
 
-    def _nothing(self) -> Vectors:
-        return np.zeros((0, self.width), dtype=np.float32)
+    def _joined(self, parts: Iterable[Vectors]) -> Vectors:
+        return np.concatenate([np.zeros((0, self.width), dtype=np.float32), *parts])
 
-    def _vectors(self, items: Corpus, progress: Progress) -> list[Vectors]:
-        """Per item its own vector and those of its words, from the cache if possible."""
-        keys = self._encoder.keys(items)
+    def _remembered(
+        self, keys: Sequence[Hashable], compute: Callable[[list[int]], Iterable[tuple[int, Vectors]]]
+    ) -> list[Vectors]:
+        """The vectors of these keys: from the cache, or computed for their positions, and kept while there is room."""
         new = list({key: at for at, key in enumerate(keys) if key not in self._known}.values())
-        if not new:
-            return [self._known[key] for key in keys]
         fresh: dict[Hashable, Vectors] = {}
-        for at, vectors in self._compute(items.take(np.array(new)), progress):
-            key = keys[new[at]]
-            fresh[key] = vectors
+        for at, vectors in compute(new) if new else ():
+            fresh[keys[at]] = vectors
             if self.cached_bytes + vectors.nbytes <= self._cache_bytes:
-                self._known[key] = vectors
+                self._known[keys[at]] = vectors
                 self.cached_bytes += vectors.nbytes
         return [fresh[key] if key in fresh else self._known[key] for key in keys]
 
-    def _compute(self, items: Corpus, progress: Progress) -> Iterator[tuple[int, Vectors]]:
-        import torch
+    def _vectors(self, items: Corpus, progress: Progress) -> list[Vectors]:
+        """Per item its own vector and those of its words, (1 + words, width)."""
 
-        from bursar.learners.readings import in_batches
+        def compute(new: list[int]) -> Iterator[tuple[int, Vectors]]:
+            import torch
 
-        encoder = self._encoder
-        readings = encoder.read(items)
-        with torch.inference_mode():
-            for places in in_batches(readings, "reading", progress):
-                batch = encoder.batch([readings[at] for at in places])
-                encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, range(self.layers)), batch)
-                whole, words = encoded.items.numpy(), encoded.words.numpy()
-                ends = np.cumsum(items.words[places])
-                for row, (at, start, end) in enumerate(zip(places, ends - items.words[places], ends, strict=True)):
-                    yield int(at), np.concatenate([whole[row : row + 1], words[start:end]])
+            from bursar.learners.examples import in_batches
+
+            encoder, asked = self._encoder, items.take(np.array(new))
+            readings = encoder.read(asked)
+            with torch.inference_mode():
+                for places in in_batches(readings, "reading", progress):
+                    batch = encoder.batch([readings[at] for at in places])
+                    encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, range(self.layers)), batch)
+                    words = np.split(encoded.words.numpy(), np.cumsum(asked.words[places])[:-1])
+                    for at, whole, own in zip(places, encoded.items.numpy(), words, strict=True):
+                        yield new[at], np.concatenate([whole[None], own])
+
+        return self._remembered(self._encoder.keys(items), compute)
 
 
 class TextVectors(FrozenEncoder):
@@ -105,9 +105,8 @@ class TextVectors(FrozenEncoder):
         self.name = name or type(encoder).__name__
         self.layers = 0
         self._encode = encoder.encode
-        self._known: dict[Hashable, Vectors] = {}
-        self.cached_bytes, self._cache_bytes = 0, cache_bytes
         self._width: int | None = None
+        self._start_cache(cache_bytes)
 
     @property
     def width(self) -> int:
@@ -117,15 +116,11 @@ class TextVectors(FrozenEncoder):
 
     def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
         texts = texts_of(items)
-        new = list(dict.fromkeys(text for text in texts if text not in self._known))
-        fresh = dict(zip(new, self._vectors_of(new), strict=True)) if new else {}
+        found = self._remembered(
+            texts, lambda new: zip(new, self._vectors_of([texts[at] for at in new])[:, None], strict=True)
+        )
         progress("reading", 1.0)
-        for text, vector in fresh.items():
-            if self.cached_bytes + vector.nbytes <= self._cache_bytes:
-                self._known[text] = vector
-                self.cached_bytes += vector.nbytes
-        found = [fresh[text] if text in fresh else self._known[text] for text in texts]
-        return np.stack(found) if found else self._nothing()
+        return self._joined(found)
 
     def word_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
         raise LearnerError(

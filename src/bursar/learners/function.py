@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners.features import variance_of
-from bursar.learners.learner import FitOptions, FitReport, Learner, Progress, main_scores, must_be_trained, no_progress
+from bursar.learners.features import TaskwiseLearner, restoring, variance_of
+from bursar.learners.learner import FitOptions, FitReport, Progress, must_be_trained, no_progress
 from bursar.ragged import FloatArray
 from bursar.tasks import AnyBeliefs, Beliefs, Estimates, Regression, Task
 
@@ -30,8 +30,7 @@ class Training:
     """What a function is trained with for one task, and its answers so far."""
 
     def __init__(self, task: Task, model: Any, texts: Sequence[str], labels: Sequence[Any]) -> None:
-        self.task, self.texts, self.labels = task, list(texts), list(labels)
-        self.model = model
+        self.task, self.model, self.texts, self.labels = task, model, list(texts), list(labels)
         self._fitted: Any = None
         self.known: dict[str, FloatArray] = {}  # text to probabilities, or to a number
 
@@ -43,6 +42,14 @@ class Training:
             self.known |= dict(zip(asked, self._ask(asked), strict=True))
         width = 1 if isinstance(self.task, Regression) else len(self.task.labels)
         return np.array([self.known[text] for text in texts], dtype=float).reshape(len(texts), width)
+
+    def beliefs(self, texts: Sequence[str], ahead: Iterable[str]) -> AnyBeliefs:
+        task, answers = self.task, self.answers(texts, ahead).astype(np.float32)
+        if not isinstance(task, Regression):
+            return Beliefs.of(answers, np.ones(len(answers), dtype=np.int64))
+        errors = np.array(self.labels, dtype=float) - np.mean(self.labels)  # no better is known of its errors
+        variances: NDArray[np.float32] = np.full((1, len(answers)), variance_of(errors, task), dtype=np.float32)
+        return Estimates(answers[:, 0][None], variances, task.low, task.high)
 
     def _ask(self, texts: list[str]) -> FloatArray:
         if not hasattr(self.model, "fit"):
@@ -60,12 +67,7 @@ class Training:
 
 
 def checked(task: Task, answers: Any, texts: int) -> FloatArray:
-    """The answers of a function as an array: (texts, labels) in the order of the task's labels, or (texts, 1).
-
-    >>> from bursar.tasks import Classification
-    >>> checked(Classification("intent", ("alarm", "music")), [{"music": 1.0}], 1).tolist()
-    [[0.0, 1.0]]
-    """
+    """The answers of a function as an array: (texts, labels) in the order of the task's labels, or (texts, 1)."""
     labels = () if isinstance(task, Regression) else task.labels
     place = {label: at for at, label in enumerate(labels)}
     answers = list(answers) if isinstance(answers, list | tuple) else answers
@@ -102,7 +104,7 @@ def _wrong(task: Task, texts: int, what: str) -> LearnerError:
     )
 
 
-class FunctionLearner(Learner):
+class FunctionLearner(TaskwiseLearner):
     """A function, or an object with ``fit(texts, labels)`` and ``predict_proba(texts)``, as a learner.
 
     It is called once for each training and task, with all texts of the corpus. What is saved are the texts and labels
@@ -114,18 +116,15 @@ class FunctionLearner(Learner):
     def __init__(self, tasks: Mapping[str, Task], *, function: Any = None) -> None:
         super().__init__(tasks)
         by_task = function if isinstance(function, Mapping) else dict.fromkeys(tasks, function)
-        for name, task in tasks.items():
+        for name in tasks:
             model = by_task.get(name)
             if not (callable(model) or hasattr(model, "predict_proba") or hasattr(model, "predict")):
                 raise ConfigError(
                     f"learner.function: there is no model for task {name!r}",
                     fix="a Python function cannot be read from a file: give it again in Python, as learner=",
                 )
-            if task.kind not in ("classification", "regression"):
-                raise LearnerError(
-                    f"the learner 'function' cannot train {name!r} ({task.kind}): it has one answer for each text",
-                    fix=f"name the tasks it can train: tasks = {[n for n, t in tasks.items() if not t.of_words]}",
-                )
+        able = {name: task.kind in ("classification", "regression") for name, task in tasks.items()}
+        self.refuse_unless(able, because=": it has one answer for each text")
         self.functions = {name: by_task[name] for name in tasks}
         self._ahead: list[str] = []
         self._trained: dict[str, Training] = {}
@@ -145,15 +144,13 @@ class FunctionLearner(Learner):
                 "labels": [self.tasks[name].value(annotated.labels[name].rows[at]) for at in known],
             }
         self._set(data)
-        score = None if options.dev is None else main_scores(self.tasks, options.dev, self.predict(options.dev))[0]
-        options.progress("training", 1.0)
-        return FitReport(len(annotated), len(self.tasks), score)
+        return self.report(len(annotated), len(self.tasks), options)
 
     def _set(self, data: Mapping[str, Mapping[str, list[Any]]]) -> None:
         key = hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=12).hexdigest()
         if key not in self._memory:
-            found = {name: Training(self.tasks[name], self.functions[name], **data[name]) for name in self.tasks}
-            self._memory[key] = found
+            made = {name: Training(self.tasks[name], self.functions[name], **data[name]) for name in self.tasks}
+            self._memory[key] = made
             for old in list(self._memory)[:-KEPT]:
                 del self._memory[old]
         self._trained = self._memory[key]
@@ -162,21 +159,11 @@ class FunctionLearner(Learner):
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
         must_be_trained(self._trained)
-        if passes != 1:
-            raise LearnerError("the learner 'function' has no dropout", fix="use a strategy that needs no passes")
-        texts, found = texts_of(items), {}
-        for name, training in self._trained.items():
-            found[name] = self._beliefs(training, training.answers(texts, self._ahead))
+        self.refuse_passes(passes)
+        texts = texts_of(items)
+        found = {name: training.beliefs(texts, self._ahead) for name, training in self._trained.items()}
         progress("scoring", 1.0)
         return found
-
-    def _beliefs(self, training: Training, answers: FloatArray) -> AnyBeliefs:
-        task = training.task
-        if not isinstance(task, Regression):
-            return Beliefs.of(answers.astype(np.float32), np.ones(len(answers), dtype=np.int64))
-        errors = np.array(training.labels, dtype=float) - np.mean(training.labels)  # no better is known of its errors
-        variances: NDArray[np.float32] = np.full((1, len(answers)), variance_of(errors, task), dtype=np.float32)
-        return Estimates(answers[:, 0].astype(np.float32)[None], variances, task.low, task.high)
 
     def save(self, folder: Path) -> None:
         must_be_trained(self._trained)
@@ -185,13 +172,11 @@ class FunctionLearner(Learner):
         (folder / "training.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
 
     def restore(self, folder: Path) -> None:
-        try:
+        with restoring(folder):
             data = json.loads((folder / "training.json").read_text(encoding="utf-8"))
             if {*data} != {*self.tasks}:
                 raise LearnerError("it is of other tasks")
             self._set(data)
-        except (OSError, ValueError, TypeError, AttributeError, LearnerError) as wrong:
-            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
 
 
 def texts_of(items: Corpus) -> list[str]:

@@ -38,6 +38,11 @@ def no_progress(what: str, done: float) -> None:
     """Report nothing."""
 
 
+def part_of(progress: Progress, part: int, parts: int, about: str = "") -> Progress:
+    """The callback for the progress of one part of the work."""
+    return lambda what, done: progress(what + about, (part + done) / parts)
+
+
 @dataclass(frozen=True)
 class FitReport:
     """The result of a training."""
@@ -236,10 +241,7 @@ class Learner(ABC):
     def confidence(
         self, items: Corpus, measure: str = "entropy", *, seed: int = 0, progress: Progress = no_progress
     ) -> FloatArray:
-        """The confidence in every item and task: (items, tasks).
-
-        Items are scored in chunks, so that a million of them need no more memory than their confidences.
-        """
+        """The confidence in every item and task, (items, tasks), computed in chunks that fit into memory."""
         how = MEASURES[measure]
         found = np.zeros((len(items), len(self.tasks)))
         for part, beliefs in self.predict_in_chunks(items, passes=how.passes, seed=seed, progress=progress):
@@ -325,11 +327,7 @@ def evaluate(tasks: Mapping[str, Task], items: Corpus, predicted: Mapping[str, R
 
 
 def geometric_mean(scores: Mapping[str, float]) -> float:
-    """The geometric mean of scores, by which training stops early: no task can be neglected for another.
-
-    >>> round(geometric_mean({"intent": 0.9, "slots": 0.4}), 6)
-    0.6
-    """
+    """The geometric mean of scores, by which training stops early: no task can be neglected for another."""
     values = np.maximum(list(scores.values()), 0.0)
     return float(np.prod(values) ** (1 / len(values))) if len(values) else 0.0
 
@@ -365,13 +363,7 @@ def make_learner(name: str, tasks: Mapping[str, Task], options: Options | None =
 
 
 def gives(name: str, options: Options | None = None) -> frozenset[str] | None:
-    """What a learner offers beside probabilities, without creating it; ``None`` if it does not say.
-
-    >>> sorted(gives("transformer")), sorted(gives("scikit"))
-    (['dropout passes', 'vectors of items'], [])
-    >>> sorted(gives("cnn")), sorted(gives("cnn", {"dropout": 0.5}))
-    (['vectors of items'], ['dropout passes', 'vectors of items'])
-    """
+    """What a learner offers beside probabilities, without creating it; ``None`` if it does not say."""
     offers = getattr(LEARNERS[name], "gives", None)
     return None if offers is None else offers(dict(options or {}))
 

@@ -18,11 +18,10 @@ from bursar.corpus import Corpus
 from bursar.curriculum import Course, Policy
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.catalog.builtin import neural_gives
-from bursar.learners.checkpoints import Checkpoint
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.encoder import Encoder
-from bursar.learners.examples import TaskLosses
-from bursar.learners.inference import Predictor, fit_temperatures, item_vectors, pretrained_embeddings, with_progress
+from bursar.learners.examples import Predictor, ReadingCache, TaskLosses, batches_by_length, in_batches, lengths_of
+from bursar.learners.features import restoring
 from bursar.learners.learner import (
     Embeddings,
     FitOptions,
@@ -33,16 +32,18 @@ from bursar.learners.learner import (
     in_codes_of,
     must_be_trained,
     no_progress,
+    part_of,
 )
 from bursar.learners.pretraining import PretrainedFile, PretrainingPlan, check_maskable, pretrain
-from bursar.learners.readings import ReadingCache, lengths_of
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.settings import PRECISIONS, NeuralSettings, TrainingPlan
-from bursar.learners.sharing import SharedModel, load_models, make_models, save_models, tasks_of_models
-from bursar.learners.training import Training
-from bursar.ragged import IntArray, Ragged
+from bursar.learners.sharing import SharedModel, make_models, tasks_of_models
+from bursar.learners.training import Checkpoint, Training
+from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks import AnyBeliefs, Task
 from bursar.tasks.schemes import overlapping
+
+WEIGHTS, DESCRIPTION = "weights.safetensors", "learner.json"
 
 
 class NeuralLearner(Learner):
@@ -86,17 +87,18 @@ class NeuralLearner(Learner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             self.models = self.make_models()
-            for number, (model, progress) in enumerate(with_progress(self.models, options.progress)):
+            for number, model in enumerate(self.models):
                 torch.manual_seed(plan.seed)
+                checkpoint = None
                 if (file := options.checkpoint) is not None:
                     path = file.with_name(f"{file.name}.{number}") if number else file
-                    checkpoints.append(Checkpoint(path, f"{about} {number}", self.settings.checkpoint_seconds))
+                    checkpoint = Checkpoint(path, f"{about} {number}", self.settings.checkpoint_seconds)
+                    checkpoints.append(checkpoint)
                 losses = TaskLosses.of(model, self.cache, annotated, self.settings.smoothing)
                 model.encoder.settle(losses.readings)
                 score = None if dev is None else partial(Predictor(model, self.cache).main_scores, dev)
-                checkpoint = checkpoints[-1] if checkpoints else None
                 training = Training(losses, lengths_of(losses.readings), plan, checkpoint)
-                reports.append(training.run(score, progress))
+                reports.append(training.run(score, part_of(options.progress, number, len(self.models))))
                 if options.log is not None:
                     training.write_log(options.log)
         if self.settings.temperature and dev is not None:
@@ -190,37 +192,95 @@ class NeuralLearner(Learner):
         if passes < 1:
             raise LearnerError(f"{passes} passes", fix="ask for one pass, or for several dropout passes")
         found: dict[str, AnyBeliefs] = {}
-        for model, part in with_progress(self.models, progress):
+        for number, model in enumerate(self.models):
+            part = part_of(progress, number, len(self.models))
             found |= Predictor(model, self.cache, self.temperatures).predict_proba(items, passes, seed, part)
         return {name: found[name] for name in self.tasks}
 
     def fit_temperatures(self, dev: Corpus) -> dict[str, float]:
         """For each task, the temperature that maximises the likelihood of its development labels. Not applied here."""
         must_be_trained(self.models)
-        dev = in_codes_of(self.tasks, dev)
-        return {name: t for model in self.models for name, t in fit_temperatures(model, self.cache, dev).items()}
+        dev, found = in_codes_of(self.tasks, dev), {}
+        for model in self.models:
+            losses = TaskLosses.of(model.eval(), self.cache, dev)
+            lengths = lengths_of(losses.readings)
+            for name in model.tasks:
+                known = np.flatnonzero(losses.present[name])
+                found[name], _ = losses.temperature((known[batch] for batch in batches_by_length(lengths[known])), name)
+        return found
 
     def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> NDArray[np.float32]:
         """The pooled vector of every item, averaged over tasks where they differ."""
         must_be_trained(self.models)
-        return item_vectors(self.models, self.cache, items, progress)
+        readings = self.cache.read(items)
+        found = np.zeros((len(items), self.encoder.width), dtype=np.float32)
+        with torch.inference_mode():
+            for number, model in enumerate(self.models):
+                model.eval()
+                for batch in in_batches(readings, "reading", part_of(progress, number, len(self.models))):
+                    encoded = self.cache.encode(model, [readings[i] for i in batch], list(model.tasks))
+                    for vectors in encoded.values():
+                        found[batch] += vectors.items.numpy() / len(self.tasks)
+        return found
 
     @property
     def pretrained(self) -> bool:
         return self.encoder.pretrained
 
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
-        if not self.encoder.pretrained:
-            return super().embeddings(items, progress=progress)
-        return pretrained_embeddings(self.cache, items, progress)
+        """Vectors by a pretrained encoder: items from its last layer, words from the layer at two thirds.
 
-    # -- saved models --------------------------------------------------------------------------------------------------
+        The top layers of a sentence encoder represent whole sentences; a word's own meaning is clearer below them.
+        """
+        encoder = self.encoder
+        if not encoder.pretrained:
+            return super().embeddings(items, progress=progress)
+        readings, offsets, middle = self.cache.read(items), offsets_of(items.words), -(-2 * encoder.depth // 3)
+        found = np.zeros((len(items), encoder.width), dtype=np.float32)
+        words = np.zeros((int(offsets[-1]), encoder.width), dtype=np.float32)
+        training = encoder.training
+        encoder.eval()
+        with torch.inference_mode():
+            for places in in_batches(readings, "reading", progress):
+                batch = encoder.batch([readings[at] for at in places])
+                half = encoder.run(encoder.embed(batch), batch, range(middle))
+                words[flat_positions(offsets, places)] = encoder.pool(half, batch).words.numpy()
+                whole = encoder.run(half, batch, range(middle, encoder.depth))
+                found[places] = encoder.pool(whole, batch).items.numpy()
+        encoder.train(training)
+        return Embeddings(found, words)
+
+    # -- saved models: weights as safetensors, the rest as JSON --------------------------------------------------------
     def save(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
         must_be_trained(self.models)
-        save_models(folder, self._about(), self.models, self.temperatures)
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = {f"{at}.{k}": v for at, model in enumerate(self.models) for k, v in model.learned().items()}
+        save_file(kept, folder / WEIGHTS)
+        found = {"temperatures": self.temperatures, "settled": [model.encoder.settled() for model in self.models]}
+        (folder / DESCRIPTION).write_text(json.dumps({**self._about(), "found": found}, indent=1))
 
     def restore(self, folder: Path) -> None:
-        self.models, self.temperatures = load_models(folder, self._about(), self.make_models)
+        from safetensors.torch import load_file
+
+        with restoring(folder):
+            saved = json.loads((folder / DESCRIPTION).read_text())
+            found = saved.pop("found")
+            if saved != json.loads(json.dumps(self._about())):
+                raise LearnerError("it is a learner of other tasks or settings")
+            weights = load_file(folder / WEIGHTS)
+            with torch.random.fork_rng(devices=[]):
+                models = self.make_models()
+            for at, (model, settled) in enumerate(zip(models, found["settled"], strict=True)):
+                model.encoder.resettle(settled)
+                own = {k.partition(".")[2]: v for k, v in weights.items() if k.startswith(f"{at}.")}
+                if own.keys() != model.learned().keys():
+                    raise LearnerError("weights are missing, or there are too many")
+                model.load_state_dict(own, strict=False)
+                model.eval()
+            self.temperatures = {str(name): float(t) for name, t in found["temperatures"].items()}
+            self.models = models
 
     def _about(self) -> dict[str, object]:
         tasks = {name: task.describe() for name, task in self.tasks.items()}

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu
 
+from bursar.corpus.formats.format import replacing_bytes
 from bursar.errors import CheckpointError, LearnerError
-from bursar.learners.checkpoints import Checkpoint, trained_weights
 from bursar.learners.encoders.encoder import Encoder, Pieces, TextEncoder
 from bursar.learners.learner import Progress
 from bursar.learners.steps import batches
-from bursar.learners.training import rate_factor
+from bursar.learners.training import Checkpoint, rate_factor, trained_weights
 from bursar.ragged import IntArray
 from bursar.random_streams import rng
 
@@ -54,13 +54,11 @@ class PretrainedFile:
     seconds: float  # between checkpoints
 
     def write(self, encoder: Encoder) -> None:
-        """Write the weights that pretraining changed, to a new file that then replaces the old one."""
-        from safetensors.torch import save_file
+        """Write the weights that pretraining changed, whole or not at all."""
+        from safetensors.torch import save
 
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_name(self.path.name + ".new")
-        save_file(trained_weights(encoder), beside, metadata={"about": self.about})
-        beside.replace(self.path)
+        with replacing_bytes(self.path) as file:
+            file.write(save(trained_weights(encoder), metadata={"about": self.about}))
 
     def read(self, encoder: Encoder) -> Encoder | None:
         """A copy of the encoder with the file's weights; ``None`` if it is missing, damaged or about something else."""
@@ -79,19 +77,12 @@ class PretrainedFile:
             return None
         return found.eval()
 
-    def checkpoint(self) -> Checkpoint:
-        return Checkpoint(Path(f"{self.path}.training"), self.about, self.seconds)
-
 
 def pretrain(
-    encoder: Encoder,
-    readings: Sequence[Pieces],
-    plan: PretrainingPlan,
-    file: PretrainedFile | None,
-    progress: Progress,
+    encoder: Encoder, readings: Sequence[Pieces], plan: PretrainingPlan, file: PretrainedFile | None, progress: Progress
 ) -> Encoder:
     """A copy of the encoder, pretrained on these items and written to the file. Frozen layers do not change."""
-    checkpoint = file.checkpoint() if file is not None else None
+    checkpoint = None if file is None else Checkpoint(Path(f"{file.path}.training"), file.about, file.seconds)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
         pretraining = Pretraining(check_maskable(encoder).twin(), readings, plan)
@@ -170,9 +161,8 @@ class Pretraining:
         vectors = encoder.run(encoder.embed(batch._replace(ids=shown)), batch, range(encoder.depth))
         loss = self.head.loss(vectors[chosen], batch.ids[chosen])
         if not torch.isfinite(loss):
-            raise LearnerError(
-                f"pretraining step {self.step}: the loss is {loss.item()}", fix="lower learner.pretraining_rate"
-            )
+            wrong = f"pretraining step {self.step}: the loss is {loss.item()}"
+            raise LearnerError(wrong, fix="lower learner.pretraining_rate")
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.trained, CLIP)

@@ -43,12 +43,7 @@ class RidgeSolution(NamedTuple):
 
 
 class Ridge:
-    """Ridge regression with an unpenalised intercept. What does not depend on the penalty is computed once.
-
-    >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
-    >>> Ridge(x, y).solve(0.5).left_out.round(3).ravel().tolist()  # the last: 0.5 + (2 - 0.5) * 0.5 / (0.5 + 0.5)
-    [0.0, 2.5, 1.25]
-    """
+    """Ridge regression with an unpenalised intercept. What does not depend on the penalty is computed once."""
 
     def __init__(self, features: NDArray[Any], targets: FloatArray, most_left_out: int = MOST_LEFT_OUT) -> None:
         self.units, self.width = features.shape
@@ -100,10 +95,6 @@ def fitted_factor(scores: FloatArray, codes: IntArray) -> tuple[float, float]:
     """The factor (one over the temperature) that minimises the loss of softmax(factor × scores), and that loss.
 
     The loss is the mean −log p. One more unit that has all labels equally keeps the factor finite.
-
-    >>> factor, loss = fitted_factor(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.array([0, 0, 0]))
-    >>> round(float(1 / (1 + np.exp(-factor))), 6)  # three for the first label and one for both: 3.5 of 4
-    0.875
     """
     units = len(scores)
     scores = scores - scores.max(axis=1, keepdims=True)
@@ -272,9 +263,8 @@ class ProbeLearner(FeatureLearner):
             if task.of_words:
                 raise LearnerError(f"task {task.name!r} labels words, but images have none")
             if items.images[0:1].size != self._axes.mean.size * len(items.images[0:1]):
-                raise LearnerError(
-                    f"this probe was trained on images of {self._axes.mean.size} pixels, not of this size"
-                )
+                size = self._axes.mean.size
+                raise LearnerError(f"this probe was trained on images of {size} pixels, not of this size")
             return self._axes.project(pixels(items))
         if self._axes is not None:
             raise LearnerError("this probe was trained on images, but the corpus has texts")

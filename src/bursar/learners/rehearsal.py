@@ -1,19 +1,4 @@
-"""A training that can be paused, evaluated and rewound, for look-ahead estimates.
-
->>> import numpy as np
->>> from bursar.learners.neural import NeuralLearner
->>> from bursar.simulation import assistant_corpus
->>> items, others = assistant_corpus(60, seed=1).with_tasks(["intent", "slots"]), np.arange(40, 60)
->>> learner = NeuralLearner(items.schema, encoder="aoe")
->>> rehearsal = learner.rehearse(items, trained=np.arange(40), known=np.arange(60))
->>> rehearsal.advance(20)
->>> before_step, before = rehearsal.snapshot(), rehearsal.loss(others, "intent")
->>> rehearsal.step([(others, "intent")])  # as if those had been labelled for training, too
->>> after = rehearsal.loss(others, "intent")
->>> rehearsal.rewind(before_step)
->>> rehearsal.loss(others, "intent") == before > after
-True
-"""
+"""A training that can be paused, evaluated and rewound, for look-ahead estimates."""
 
 from __future__ import annotations
 

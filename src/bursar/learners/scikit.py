@@ -1,12 +1,4 @@
-"""Any scikit-learn estimator as a learner: on words, on vectors of a frozen encoder, or on pixels.
-
->>> from sklearn.ensemble import ExtraTreesClassifier
->>> from bursar.simulation import assistant_corpus
->>> corpus = assistant_corpus(60, seed=1).with_tasks(["intent"])
->>> learner = ScikitLearner(corpus.schema, estimator=ExtraTreesClassifier(10))
->>> learner.fit(corpus).items
-60
-"""
+"""Any scikit-learn estimator as a learner: on words, on vectors of a frozen encoder, or on pixels."""
 
 from __future__ import annotations
 
@@ -45,28 +37,22 @@ from bursar.tasks import Regression, Task
 FEATURES = ("words", "encoder", "texts")
 MOST_FEATURES = 50_000  # of words, the most frequent: an estimator may have a weight for each of them and every tag
 FOLDS = 5
+NUMBERS = Regression.kind
 
 # Each makes an estimator for a kind of task and dense or sparse features; None if it has none.
 ESTIMATORS: Registry[Callable[[str, bool], Any]] = Registry("estimator", "bursar.estimators")
 
 
-def _logistic(kind: str, dense: bool) -> Any:
-    return Ridge() if kind == Regression.kind else LogisticRegression(C=1.0 if dense else 10.0, max_iter=1000)
-
-
-def _naive_bayes(kind: str, dense: bool) -> Any:
-    if kind == Regression.kind:
-        return None
-    return GaussianNB() if dense else MultinomialNB(alpha=0.1)
-
-
-def _random_forest(kind: str, dense: bool) -> Any:
-    return RandomForestRegressor(100) if kind == Regression.kind else RandomForestClassifier(100)
-
-
-ESTIMATORS.add("logistic", _logistic)
-ESTIMATORS.add("naive-bayes", _naive_bayes)
-ESTIMATORS.add("random-forest", _random_forest)
+ESTIMATORS.add(
+    "logistic",
+    lambda kind, dense: Ridge() if kind == NUMBERS else LogisticRegression(C=1.0 if dense else 10.0, max_iter=1000),
+)
+ESTIMATORS.add(
+    "naive-bayes", lambda kind, dense: None if kind == NUMBERS else GaussianNB() if dense else MultinomialNB(alpha=0.1)
+)
+ESTIMATORS.add(
+    "random-forest", lambda kind, dense: RandomForestRegressor() if kind == NUMBERS else RandomForestClassifier()
+)
 
 
 # -- models of one task --------------------------------------------------------------------------------------------
@@ -111,17 +97,15 @@ class FittedRegressor:
 
 # -- features ------------------------------------------------------------------------------------------------------
 def terms(words: list[str]) -> list[str]:
-    """The words of an item, and its word pairs.
-
-    >>> terms(["wake", "me", "up"])
-    ['wake', 'me', 'up', 'wake me', 'me up']
-    """
+    """The words of an item, and its word pairs."""
     return words + [f"{first} {second}" for first, second in pairwise(words)]
 
 
 def documents(items: Corpus) -> list[list[str]]:
     """The words of every item in lower case; those of a pair's second text are marked."""
-    texts, pairs = _words(items), [[] for _ in range(len(items))] if items.pairs is None else items.pairs.all_words()
+    assert items.texts is not None
+    texts = items.texts.all_words()
+    pairs = [[] for _ in range(len(items))] if items.pairs is None else items.pairs.all_words()
     return [
         [word.lower() for word in text] + [f"|{word.lower()}" for word in pair]
         for text, pair in zip(texts, pairs, strict=True)
@@ -146,7 +130,8 @@ def word_features(words: list[str]) -> list[list[str]]:
 
 def all_word_features(items: Corpus) -> list[list[str]]:
     """The features of every word of every item."""
-    return [features for words in _words(items) for features in word_features(words)]
+    assert items.texts is not None
+    return [features for words in items.texts.all_words() for features in word_features(words)]
 
 
 def _shape(word: str) -> str:
@@ -157,11 +142,6 @@ def _shape(word: str) -> str:
         if not shape.endswith(kind * 2):
             shape += kind
     return shape
-
-
-def _words(items: Corpus) -> list[list[str]]:
-    assert items.texts is not None
-    return items.texts.all_words()
 
 
 # -- the learner ---------------------------------------------------------------------------------------------------
@@ -198,8 +178,14 @@ class ScikitLearner(FeatureLearner):
         able = {name: _can_train(self._make(task.kind, True), task) for name, task in tasks.items()}
         if features == "texts":  # which have one answer each
             able = {name: can and not tasks[name].of_words for name, can in able.items()}
-        elif not any(able.values()) and not hasattr(estimator, "predict_proba") and not isinstance(estimator, str):
-            _refuse_without_probabilities(estimator, tasks)
+        elif not any(able.values()) and not (isinstance(estimator, str) or is_regressor(estimator)):
+            classes = any(not isinstance(task, Regression) for task in tasks.values())
+            if classes and not hasattr(estimator, "predict_proba"):
+                kind = type(estimator).__name__
+                raise LearnerError(
+                    f"{kind} has no predict_proba, and without probabilities there is no confidence",
+                    fix="wrap it: sklearn.calibration.CalibratedClassifierCV(estimator)",
+                )
         self.refuse_unless(able)
         self._described = estimator if isinstance(estimator, str) else type(estimator).__qualname__
         self.features = features
@@ -311,30 +297,15 @@ def _vectorizer(what: str, learned: Mapping[str, Any]) -> Any:
 
 
 def takes_texts(estimator: Any) -> bool:
-    """Whether an estimator reads strings: a pipeline whose first step, or one of it, is a vectorizer of texts.
-
-    >>> from sklearn.pipeline import make_pipeline
-    >>> takes_texts(make_pipeline(TfidfVectorizer(), LogisticRegression())), takes_texts(LogisticRegression())
-    (True, False)
-    """
+    """Whether an estimator reads strings: a pipeline whose first step, or one of it, is a vectorizer of texts."""
     if hasattr(estimator, "build_analyzer"):
         return True
-    parts = getattr(estimator, "steps", None)
-    if parts:
+    if parts := getattr(estimator, "steps", None):
         return takes_texts(parts[0][1])
     if union := getattr(estimator, "transformer_list", None):
         return any(takes_texts(part) for _, part in union)
     inner = getattr(estimator, "estimator", None)  # of a search, or a calibration
     return inner is not None and takes_texts(inner)
-
-
-def _refuse_without_probabilities(estimator: Any, tasks: Mapping[str, Task]) -> None:
-    if is_regressor(estimator) or all(isinstance(task, Regression) for task in tasks.values()):
-        return
-    raise LearnerError(
-        f"{type(estimator).__name__} has no predict_proba, and without probabilities there is no confidence",
-        fix="wrap it: sklearn.calibration.CalibratedClassifierCV(estimator)",
-    )
 
 
 def _can_train(estimator: Any, task: Task) -> bool:

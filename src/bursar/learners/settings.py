@@ -54,10 +54,6 @@ class Schedule:
 
         Under a policy, tasks go through their items at different speeds. If the number of steps is set, an epoch is
         then an eighth of it.
-
-        >>> schedule = Schedule(steps=1000)
-        >>> schedule.steps_per_epoch(90_000, by_policy=True), schedule.steps_per_epoch(90_000, by_policy=False)
-        (125, 5625)
         """
         if by_policy and self.steps is not None:
             return -(-self.steps // EVALUATIONS)
@@ -67,11 +63,6 @@ class Schedule:
         """The number of epochs, and the number of epochs between evaluations.
 
         Few labels need as many updates as many labels do (Zhang et al. 2021), hence the minimum.
-
-        >>> Schedule(steps=100).in_epochs(7), Schedule(steps=100).in_epochs(50), Schedule(epochs=30).in_epochs(3)
-        ((15, 2), (2, 1), (30, 2))
-        >>> Schedule().in_epochs(4), Schedule().in_epochs(50), Schedule(epochs=30, least_steps=300).in_epochs(3)
-        ((63, 8), (12, 2), (100, 13))
         """
         epochs = self.epochs or EPOCHS
         floor = self.least_steps if self.least_steps is not None else 0 if self.epochs else LEAST_STEPS
@@ -149,17 +140,7 @@ def check_numbers(settings: Any, limits: tuple[float, float], *names: str) -> No
 
 
 def chosen_precision(name: str) -> str:
-    """Resolve the setting: ``auto`` is the fastest precision on this processor.
-
-    >>> chosen_precision("float32")
-    'float32'
-    >>> chosen_precision("auto") in PRECISIONS
-    True
-    >>> chosen_precision("half")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: learner.precision = 'half'. Fix: use auto, float32, bfloat16
-    """
+    """Resolve the setting: ``auto`` is the fastest precision on this processor."""
     if name == "auto":
         return "bfloat16" if multiplies_bfloat16() else "float32"
     if name not in PRECISIONS:

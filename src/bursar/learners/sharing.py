@@ -1,14 +1,11 @@
 """What tasks share: no layers (single), all of the encoder (shared), or its lower layers and a gate (gated).
 
-Tasks that build on each other's spans (relations on entities) form a *group* and always share an encoder. Models are
-saved as safetensors, with the rest as JSON.
+Tasks that build on each other's spans (relations on entities) form a *group* and always share an encoder.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 import torch
@@ -40,13 +37,7 @@ def tasks_of_models(tasks: Mapping[str, Task], sharing: str) -> list[list[str]]:
 
 
 def head_styles(tasks: Mapping[str, Task], named: Mapping[str, str], tag_head: str) -> dict[str, str]:
-    """The style of each head: as named, or ``tag_head`` for tagging tasks that no relations build on.
-
-    >>> from bursar.tasks import Classification, Tagging
-    >>> tasks = {task.name: task for task in (Classification("intent", ("a", "b")), Tagging("slots", ("city",)))}
-    >>> head_styles(tasks, {}, "crf"), head_styles(tasks, {"slots": "lstm"}, "crf")
-    ({'slots': 'crf'}, {'slots': 'lstm'})
-    """
+    """The style of each head: as named, or ``tag_head`` for tagging tasks that no relations build on."""
     linked = {task.partner(tasks) for task in tasks.values()}
     usual = {name: tag_head for name, task in tasks.items() if isinstance(task, Tagging) and name not in linked}
     return usual | dict(named)
@@ -94,6 +85,11 @@ class SharedModel(nn.Module):
 
     def head(self, task: str) -> Head:
         return self.heads[task]
+
+    def learned(self) -> dict[str, Tensor]:
+        """The state without the frozen parameters."""
+        frozen = {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
+        return {name: value.contiguous() for name, value in self.state_dict().items() if name not in frozen}
 
     def encode(
         self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
@@ -151,51 +147,3 @@ class GatedModel(SharedModel):
             open_ = torch.sigmoid(self.gates[leader](torch.cat([common, own], dim=1)))
             found[leader] = encoder.pool(torch.lerp(own, common, open_), batch)
         return {task: found[self.leaders[task]] for task in tasks}
-
-
-WEIGHTS, DESCRIPTION = "weights.safetensors", "learner.json"
-
-
-def save_models(
-    folder: Path, about: Mapping[str, object], models: Sequence[SharedModel], temperatures: Mapping[str, float]
-) -> None:
-    """Write the models' trained weights; ``about`` describes the learner that they belong to."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = {f"{at}.{k}": v for at, model in enumerate(models) for k, v in _learned(model).items()}
-    save_file(kept, folder / WEIGHTS)
-    found = {"temperatures": temperatures, "settled": [model.encoder.settled() for model in models]}
-    (folder / DESCRIPTION).write_text(json.dumps({**about, "found": found}, indent=1))
-
-
-def load_models(
-    folder: Path, about: Mapping[str, object], make: Callable[[], list[SharedModel]]
-) -> tuple[list[SharedModel], dict[str, float]]:
-    """The models and temperatures of a folder; ``make`` builds untrained models. Other learners' are refused."""
-    from safetensors.torch import load_file
-
-    try:
-        saved = json.loads((folder / DESCRIPTION).read_text())
-        found = saved.pop("found")
-        if saved != json.loads(json.dumps(about)):
-            raise LearnerError("it is a learner of other tasks or settings")
-        weights = load_file(folder / WEIGHTS)
-        with torch.random.fork_rng(devices=[]):
-            models = make()
-        for at, (model, settled) in enumerate(zip(models, found["settled"], strict=True)):
-            model.encoder.resettle(settled)
-            own = {k.partition(".")[2]: v for k, v in weights.items() if k.startswith(f"{at}.")}
-            if own.keys() != _learned(model).keys():
-                raise LearnerError("weights are missing, or there are too many")
-            model.load_state_dict(own, strict=False)
-            model.eval()
-        return models, {str(name): float(t) for name, t in found["temperatures"].items()}
-    except Exception as wrong:  # a damaged file can raise anything
-        raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
-
-
-def _learned(model: SharedModel) -> dict[str, Tensor]:
-    """The state of a model without its frozen parameters."""
-    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
-    return {name: value.contiguous() for name, value in model.state_dict().items() if name not in frozen}

@@ -116,17 +116,10 @@ class PolicySteps:
         self.chances = list(state["probabilities"].numpy())
 
     def log(self) -> StepLog:
-        return StepLog(
-            self.course.tasks,
-            self.course.sizes,
-            self.course.steps,
-            np.array(self.taken, dtype=np.int64),
-            self._all_chances(),
-            np.array(self.before),
-            np.array(self.after) if self.after else None,
-            self.policy.describe(),
-            self.course.seed,
-        )
+        course, chances, policy = self.course, self._all_chances(), self.policy.describe()
+        taken, before = np.array(self.taken, dtype=np.int64), np.array(self.before)
+        after = np.array(self.after) if self.after else None
+        return StepLog(course.tasks, course.sizes, course.steps, taken, chances, before, after, policy, course.seed)
 
     def _all_chances(self) -> FloatArray:
         return np.array(self.chances).reshape(len(self.chances), len(self.course.tasks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bursar.errors import LearnerError
-from bursar.learners.checkpoints import Checkpoint, trained_weights
+from bursar.corpus.formats.format import replacing_bytes
+from bursar.errors import CheckpointError, LearnerError
 from bursar.learners.examples import TaskLosses
 from bursar.learners.learner import FitReport, Progress
 from bursar.learners.settings import Schedule, TrainingPlan
@@ -21,7 +22,63 @@ from bursar.learners.sharing import SharedModel
 from bursar.learners.steps import PolicySteps, joint_steps
 from bursar.ragged import IntArray
 
+SAFE_TORCH = (2, 6)  # first version in which ``weights_only`` is safe (CVE-2025-32434)
 
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+class Checkpoint:
+    """A file that a training saves its state to at most every ``seconds``.
+
+    ``about`` identifies the training. A damaged file, or one of another training, is refused.
+    """
+
+    def __init__(self, file: Path, about: str, seconds: float) -> None:
+        self.file, self.about, self.seconds = file, about, seconds
+        self._begun = self._last = time.monotonic()
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._last >= self.seconds
+
+    def is_worth_it(self) -> bool:
+        """Whether the training took long enough for its result to be saved too."""
+        return time.monotonic() - self._begun >= self.seconds
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write the state, whole or not at all: a crash leaves the one before."""
+        with replacing_bytes(self.file) as file:
+            torch.save(state | {"about": self.about}, file)
+        self._last = time.monotonic()
+
+    def load(self) -> dict[str, Any] | None:
+        """The saved state; ``None`` if there is no file."""
+        if not self.file.exists():
+            return None
+        if tuple(map(int, torch.__version__.split(".")[:2])) < SAFE_TORCH:
+            why = f"not read: torch {torch.__version__} may run code from such a file"
+            raise self._refused(why, "install torch 2.6 or newer, or delete the file to train from the start")
+        try:
+            saved: dict[str, Any] = torch.load(self.file, weights_only=True)
+            about = saved.pop("about")
+        except Exception as wrong:  # a damaged file can raise anything
+            reason = str(wrong).splitlines()[0] if str(wrong) else type(wrong).__name__
+            raise self._refused(f"damaged: {reason}") from None
+        if about != self.about:
+            raise self._refused("of another training: other items, tasks, settings or seed")
+        return saved
+
+    def _refused(self, why: str, fix: str = "delete it to train from the start") -> CheckpointError:
+        return CheckpointError(f"the checkpoint {self.file} is {why}", fix=fix)
+
+    def clear(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
+def trained_weights(module: nn.Module) -> dict[str, Tensor]:
+    """Copies of the parameters that are trained."""
+    return {name: value.detach().clone() for name, value in module.named_parameters() if value.requires_grad}
+
+
+# -- the optimiser -----------------------------------------------------------------------------------------------------
 def make_optimizer(
     model: SharedModel, schedule: Schedule, steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
@@ -40,12 +97,7 @@ def make_optimizer(
 
 
 def rate_factor(steps: int, warmup: float, *, decay: bool = True) -> Callable[[int], float]:
-    """The factor of the learning rate at each step: a linear rise to 1, then a linear decay to 0.
-
-    >>> factor = rate_factor(10, 0.2)
-    >>> [round(factor(step), 3) for step in (0, 1, 2, 6, 10)]
-    [0.5, 1.0, 1.0, 0.5, 0.0]
-    """
+    """The factor of the learning rate at each step: a linear rise to 1, then a linear decay to 0."""
     warm = max(1, int(warmup * steps))
 
     def factor(step: int) -> float:
@@ -68,14 +120,6 @@ class WeightAverage:
 
     With few items the weights jump from step to step; their mean does not, and choosing it takes no development items
     (Izmailov et al. 2018).
-
-    >>> weight = nn.Parameter(torch.tensor([0.0]))
-    >>> average = WeightAverage([weight], first=1)
-    >>> for step, value in enumerate([9.0, 1.0, 2.0]):
-    ...     _ = weight.data.fill_(value)
-    ...     average.add(step)
-    >>> average.apply(); weight.item()
-    1.5
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], first: int) -> None:
@@ -127,7 +171,7 @@ class Training:
     ) -> None:
         schedule = plan.schedule
         self.model, self.losses, self.plan, self.checkpoint = losses.model, losses, plan, checkpoint
-        self.schedule, self.lengths, self.present = schedule, lengths, losses.examples.present
+        self.schedule, self.lengths, self.present = schedule, lengths, losses.present
         self.steps_per_epoch = schedule.steps_per_epoch(len(lengths), by_policy=plan.policy is not None)
         self.epochs, self.evaluate_every = schedule.in_epochs(self.steps_per_epoch)
         steps = self.epochs * self.steps_per_epoch

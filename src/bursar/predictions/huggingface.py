@@ -15,9 +15,8 @@ from torch import Tensor
 
 from bursar.errors import LearnerError
 from bursar.learners.encoders import BUNDLED
-from bursar.learners.encoders.bert import BertEncoder, parameter_names
 from bursar.learners.encoders.encoder import Encoder
-from bursar.learners.encoders.huggingface import HuggingFaceEncoder
+from bursar.learners.encoders.huggingface import BertEncoder, HuggingFaceEncoder, parameter_names
 from bursar.learners.neural import NeuralLearner, prepared_encoder
 from bursar.tasks import Task
 

@@ -88,12 +88,7 @@ class Beliefs:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Predictions of one number per item: mean and variance in every pass, on a known range.
-
-    >>> e = Estimates(np.array([[0.2, 0.7]]), np.array([[0.01, 0.04]]), low=0, high=1)
-    >>> len(e), e.passes, e.take(np.array([1])).means.tolist()
-    (2, 1, [[0.7]])
-    """
+    """Predictions of one number per item: mean and variance in every pass, on a known range."""
 
     means: NDArray[Any]  # (passes, items)
     variances: NDArray[Any]  # (passes, items)
@@ -117,8 +112,7 @@ class Estimates:
 
     @staticmethod
     def concatenate(parts: Sequence[Estimates]) -> Estimates:
-        means = np.concatenate([part.means for part in parts], axis=1)
-        variances = np.concatenate([part.variances for part in parts], axis=1)
+        means, variances = (np.concatenate([getattr(p, of) for p in parts], axis=1) for of in ("means", "variances"))
         return Estimates(means, variances, parts[0].low, parts[0].high)
 
 

@@ -17,15 +17,7 @@ from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """One label per item; its JSON is the name of the label.
-
-    >>> task = Classification("intent", ("alarm", "music"))
-    >>> task.encode("music", words=4).tolist(), task.value(np.array([[1]]))
-    ([[1]], 'music')
-    >>> gold, guess = Ragged.of([[0], [1]], 1), Ragged.of([[0], [0]], 1)
-    >>> task.evaluate(gold, guess, words=np.array([4, 4]))["accuracy"]
-    0.5
-    """
+    """One label per item; its JSON is the name of the label."""
 
     kind = "classification"
     width = 1

@@ -20,12 +20,7 @@ MOST_UNITS = 10**9  # largest price; a million items of a thousand words then st
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The price of every item for every subset of the tasks, in whole units: reading + Σ own costs of the subset.
-
-    >>> prices = Prices(("intent", "slots"), reading=np.array([5]), own=np.array([[3, 2]]))
-    >>> prices.of(np.array([[True, True]])).tolist(), prices.of(np.array([[True, False]])).tolist()
-    ([10], [8])
-    """
+    """The price of every item for every subset of the tasks, in whole units: reading + Σ own costs of the subset."""
 
     tasks: tuple[str, ...]
     reading: IntArray  # (items,)
@@ -36,8 +31,7 @@ class Prices:
 
     def of(self, subsets: BoolArray) -> IntArray:
         """The price of a subset of tasks for each item: (items, tasks) to (items,). The empty subset costs 0."""
-        total: IntArray = np.where(subsets.any(axis=1), self.reading, 0) + (self.own * subsets).sum(axis=1)
-        return total
+        return np.asarray(np.where(subsets.any(axis=1), self.reading, 0) + (self.own * subsets).sum(axis=1))
 
     def joint(self) -> IntArray:
         """The price of all tasks together."""
@@ -52,13 +46,6 @@ class CostModel:
     """Prices in money, kept as whole numbers of the smallest ``unit``.
 
     The default is paper 1's: 1 per word for reading, 3 per intent, 1 per slot.
-
-    >>> from bursar.tasks import Classification, Tagging
-    >>> tasks = [Classification("intent", ("a",)), Tagging("slots", ("b",))]
-    >>> model = CostModel.of(tasks)
-    >>> prices = model.price(tasks, words=np.array([5]), counts={"slots": np.array([2])})
-    >>> prices.joint().tolist()
-    [10]
     """
 
     reading: Mapping[str, int]  # per_item, per_word; in units
@@ -119,16 +106,7 @@ class CostModel:
         return int(Fraction(amount) // Fraction(self.unit))
 
     def show(self, units: int) -> str:
-        """Whole units formatted as money.
-
-        Two decimals are enough, except for small fractions such as prices.
-
-        >>> CostModel({}, {}, Decimal("0.01"), "€").show(123456)
-        '€1,234.56'
-        >>> fine = CostModel({}, {}, Decimal("0.0001"), "€")
-        >>> fine.show(12_345_678), fine.show(56)
-        ('€1,234.57', '€0.0056')
-        """
+        """Whole units formatted as money. Two decimals are enough, except for small fractions such as prices."""
         amount = self.money(units)
         if self.unit < CENT and abs(amount) >= 10 * CENT:
             amount = amount.quantize(CENT)
@@ -160,11 +138,13 @@ def _in_units(name: str, given: Mapping[str, float], defaults: Mapping[str, floa
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e12:
             raise ConfigError(f"costs.{name}.{key} = {price!r} is not a price", fix="use a number from 0 up")
         steps = Decimal(str(price)) / unit
+        said = f"costs.{name}.{key} = {price} is"
         if steps > MOST_UNITS:
-            message = f"costs.{name}.{key} = {price} is more than {MOST_UNITS:,} units of {unit}"
-            raise ConfigError(message, fix="set costs.unit to a larger amount")
+            raise ConfigError(
+                f"{said} more than {MOST_UNITS:,} units of {unit}", fix="set costs.unit to a larger amount"
+            )
         if steps != int(steps):
-            message = f"costs.{name}.{key} = {price} is not a whole number of units of {unit}"
-            raise ConfigError(message, fix="set costs.unit to the smallest amount in use, such as 0.01")
+            fix = "set costs.unit to the smallest amount in use, such as 0.01"
+            raise ConfigError(f"{said} not a whole number of units of {unit}", fix=fix)
         units[key] = int(steps)
     return units

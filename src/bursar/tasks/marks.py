@@ -14,13 +14,7 @@ Arrow = tuple[int, int, str | None]  # positions of two spans among the spans of
 
 @dataclass(frozen=True)
 class Marks:
-    """A label as values, spans and arrows. Tools that read or write spans need to know no task kind.
-
-    >>> from bursar.tasks import Relations
-    >>> task = Relations("rel", ("used-for",), entity_types=("method", "task"))
-    >>> task.marks([[[0, 2, "method"], [3, 4, "task"], "used-for"]])
-    Marks(values=[], spans=[(0, 2, 'method'), (3, 4, 'task')], arrows=[(0, 1, 'used-for')])
-    """
+    """A label as values, spans and arrows. Tools that read or write spans need to know no task kind."""
 
     values: Sequence[Any] = field(default_factory=list)
     spans: Sequence[Span] = field(default_factory=list)

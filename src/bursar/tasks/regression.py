@@ -22,15 +22,7 @@ BINS = 5  # in which numbers are compared with the labels of other tasks
 
 @dataclass(frozen=True)
 class Regression(Task):
-    """A number between ``low`` and ``high``; its JSON is the number.
-
-    >>> task = Regression("urgency")
-    >>> task.encode(0.25, words=3).tolist()
-    [[0.25]]
-    >>> gold, guess = (Ragged.of([[0.0], [0.5], [1.0]], 1, float), Ragged.of([[0.1], [0.2], [0.3]], 1, float))
-    >>> {name: round(score, 6) for name, score in task.evaluate(gold, guess, np.array([3, 3, 3])).items()}
-    {'pearson': 1.0, 'spearman': 1.0}
-    """
+    """A number between ``low`` and ``high``; its JSON is the number."""
 
     low: float = 0.0
     high: float = 1.0
@@ -39,7 +31,7 @@ class Regression(Task):
     width = 1
     dtype: ClassVar[Any] = np.float64
     metric = "pearson"
-    styles = {"normal": "bursar.tasks.heads.normal:NormalHead"}
+    styles = {"normal": "bursar.tasks.heads.linear:NormalHead"}
     counted = "item"
     prices = {"per_item": 3}
     code_columns = {}
@@ -54,9 +46,8 @@ class Regression(Task):
     )
 
     def __post_init__(self) -> None:
-        for end in (self.low, self.high):
-            if not _is_number(end):
-                raise SchemaError(f"task {self.name!r}: low and high must be numbers")
+        if not (_is_number(self.low) and _is_number(self.high)):
+            raise SchemaError(f"task {self.name!r}: low and high must be numbers")
         if self.low >= self.high:
             raise SchemaError(f"task {self.name!r}: low ({self.low}) must be below high ({self.high})")
 
@@ -119,19 +110,14 @@ class Regression(Task):
         return labels.values[:, 0]
 
     def codes(self, labels: Ragged, words: IntArray) -> IntArray:
-        """The fifth of all numbers that each lies in.
-
-        >>> Regression("score").codes(Ragged.of([[0.1], [0.9], [0.3], [0.5], [0.7]], 1, float), np.ones(5)).tolist()
-        [0, 4, 1, 2, 3]
-        """
+        """The fifth of all numbers that each lies in."""
         values = labels.values[:, 0].astype(float)
         edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS)) if len(values) else values
         return np.searchsorted(edges, values, side="left").astype(np.int64)
 
     def agrees(self, gold: Ragged, guess: Ragged) -> BoolArray:
         """Whether each guess is at most a tenth of the range away."""
-        near: BoolArray = np.abs(gold.values[:, 0] - guess.values[:, 0]) <= NEAR * (self.high - self.low)
-        return near
+        return np.asarray(np.abs(gold.values[:, 0] - guess.values[:, 0]) <= NEAR * (self.high - self.low))
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         """The mean of the passes, within the range."""
@@ -160,8 +146,7 @@ def _midranks(values: FloatArray) -> FloatArray:
     """Ranks with ties at their mean, scaled to -1/2 to 1/2 so that sums of squares stay small."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts + len(values)) / 2
-    ranks: FloatArray = middle[group] / max(len(values), 1)
-    return ranks
+    return np.asarray(middle[group] / max(len(values), 1))
 
 
 KINDS.add(Regression.kind, Regression)

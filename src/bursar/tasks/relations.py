@@ -24,11 +24,8 @@ class Relations(Task):
     must be right) needs only the relations.
 
     >>> task = Relations("rel", ("used-for",), entity_types=("method", "task"))
-    >>> rows = task.encode([[[0, 2, "method"], [3, 4, "task"], "used-for"]], words=5)
-    >>> rows.tolist()
+    >>> task.encode([[[0, 2, "method"], [3, 4, "task"], "used-for"]], words=5).tolist()
     [[0, 2, 0, 3, 4, 1, 0]]
-    >>> task.value(rows)
-    [[[0, 2, 'method'], [3, 4, 'task'], 'used-for']]
     """
 
     entity_types: tuple[str, ...] = ()
@@ -80,11 +77,7 @@ class Relations(Task):
         return False
 
     def show(self, value: Any, words: Sequence[str]) -> list[str]:
-        """The linked words.
-
-        >>> Relations("links").show([[[0, 1, "method"], [2, 3, "task"], "used-for"]], ["CRFs", "for", "tagging"])
-        ['CRFs (method) → used-for → tagging (task)']
-        """
+        """The linked words."""
         return [
             f"{' '.join(words[a:b])} ({first}) → {label} → {' '.join(words[c:d])} ({second})"
             for (a, b, first), (c, d, second), label in value

@@ -109,17 +109,20 @@ def codes_of_spans(spans: Ragged, words: IntArray) -> IntArray:
     >>> codes_of_spans(Ragged.of([[(0, 2, 1)], []], 3), np.array([3, 2])).tolist()
     [3, 4, 0, 0, 0]
     """
-    starts_of_items = offsets_of(words)
-    first = starts_of_items[spans.owners] + spans.values[:, 0]
-    lengths = (spans.values[:, 1] - spans.values[:, 0]).astype(np.int64)
-    codes = np.zeros(starts_of_items[-1], dtype=np.int64)
-    inner = offsets_of(lengths)
-    positions = np.repeat(first - inner[:-1], lengths) + np.arange(inner[-1])
+    positions, lengths = words_of_spans(spans, words)
     if len(np.unique(positions)) != len(positions):
         raise LabelError("spans overlap: tags cannot express that", fix="train this task with a span head")
+    codes = np.zeros(int(words.sum()), dtype=np.int64)
     codes[positions] = np.repeat(2 + 2 * spans.values[:, 2].astype(np.int64), lengths)
-    codes[first] -= 1
+    codes[positions[offsets_of(lengths)[:-1]]] -= 1
     return codes
+
+
+def words_of_spans(spans: Ragged, words: IntArray) -> tuple[IntArray, IntArray]:
+    """The words of every span, as positions among the words of all items, and the lengths of the spans."""
+    lengths = (spans.values[:, 1] - spans.values[:, 0]).astype(np.int64)
+    first, inner = offsets_of(words)[spans.owners] + spans.values[:, 0], offsets_of(lengths)
+    return np.repeat(first - inner[:-1], lengths) + np.arange(inner[-1]), lengths
 
 
 def spans_of_codes(codes: IntArray, words: IntArray) -> Ragged:

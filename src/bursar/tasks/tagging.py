@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
-from bursar.ragged import FloatArray, IntArray, Ragged, offsets_of
+from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.marks import Control, Marks
-from bursar.tasks.schemes import codes_of_spans, overlapping, spans_of_codes
+from bursar.tasks.schemes import codes_of_spans, overlapping, spans_of_codes, words_of_spans
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio, rows_of_choices, span_of
 
 
@@ -23,12 +23,8 @@ class Tagging(Task):
 
     With ``every_word`` each word carries exactly one label, and the JSON is the list of labels.
 
-    >>> task = Tagging("slots", ("time", "city"))
-    >>> task.encode([[3, 5, "time"]], words=5).tolist()
+    >>> Tagging("slots", ("time", "city")).encode([[3, 5, "time"]], words=5).tolist()
     [[3, 5, 0]]
-    >>> gold, guess = Ragged.of([[(3, 5, 0)]], 3), Ragged.of([[(4, 5, 0)]], 3)
-    >>> task.evaluate(gold, guess, words=np.array([5]))["f1"]
-    0.0
     >>> pos = Tagging("pos", ("NOUN", "VERB"), every_word=True)
     >>> pos.encode(["VERB", "NOUN"], words=2).tolist()
     [[0, 1, 1], [1, 2, 0]]
@@ -40,8 +36,8 @@ class Tagging(Task):
     width = 3
     styles = {
         "linear": "bursar.tasks.heads.linear:WordHead",
-        "crf": "bursar.tasks.heads.crf:CrfHead",
-        "lstm": "bursar.tasks.heads.feedback:FeedbackHead",
+        "crf": "bursar.tasks.heads.tags:CrfHead",
+        "lstm": "bursar.tasks.heads.tags:FeedbackHead",
         "spans": "bursar.tasks.heads.spans:SpanHead",
     }
     counted = "span"
@@ -100,30 +96,17 @@ class Tagging(Task):
         return "tags" if self.every_word else "tagging"
 
     def show(self, value: Any, words: Sequence[str]) -> list[str]:
-        """Spans, or a tag for every word.
-
-        >>> Tagging("places").show([[0, 2, "city"]], ["New", "York"])
-        ['New York: city']
-        """
+        """Spans, or a tag for every word."""
         return [f"{' '.join(words[start:end])}: {label}" for start, end, label in self.marks(value).spans]
 
     def cell(self, value: Any, words: Sequence[str], between: Callable[[int, int], str]) -> str:
-        """The spans in the order of the text, or a tag for every word.
-
-        >>> words = ["a", "blue", "shirt"]
-        >>> Tagging("slots").cell([[1, 3, "product"]], words, lambda start, end: " ".join(words[start:end]))
-        'product: "blue shirt"'
-        """
+        """The spans in the order of the text, or a tag for every word."""
         if self.every_word:
             return "; ".join(self.show(value, words))
         return "; ".join(f'{label}: "{between(start, end)}"' for start, end, label in sorted(value))
 
     def compared(self, value: Any, words: int) -> list[str]:
-        """The labels of each word; those of nested spans are joined.
-
-        >>> Tagging("slots", ("time",)).compared([[1, 3, "time"]], 3)
-        ['', 'time', 'time']
-        """
+        """The labels of each word; those of nested spans are joined."""
         if self.every_word:
             return list(value)
         over: list[set[str]] = [set() for _ in range(words)]
@@ -175,14 +158,10 @@ class Tagging(Task):
 
     def codes(self, labels: Ragged, words: IntArray) -> IntArray:
         """The label of every word: 0 is none, 1 + k is in a span of label k. In nested spans, the shortest counts."""
-        starts, lengths = labels.values[:, 0], (labels.values[:, 1] - labels.values[:, 0]).astype(np.int64)
-        order = np.argsort(-lengths, kind="stable")
-        first = (offsets_of(words)[labels.owners] + starts)[order]
-        lengths = lengths[order]
-        inner = offsets_of(lengths)
-        places = np.repeat(first - inner[:-1], lengths) + np.arange(inner[-1])
+        positions, lengths = words_of_spans(labels, words)
+        longest_first = np.argsort(-np.repeat(lengths, lengths), kind="stable")
         found: IntArray = np.zeros(int(words.sum()), dtype=np.int64)
-        found[places] = np.repeat(1 + labels.values[order, 2].astype(np.int64), lengths)
+        found[positions[longest_first]] = np.repeat(1 + labels.values[:, 2].astype(np.int64), lengths)[longest_first]
         return found
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:

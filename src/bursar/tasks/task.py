@@ -29,16 +29,7 @@ Row = tuple[float, ...]
 
 
 class Vocabulary:
-    """Label names and their codes: growing as labels are read, or closed by a schema.
-
-    >>> v = Vocabulary(["yes", "no"], closed=True)
-    >>> v.code("no")
-    1
-    >>> v.code("maybe")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.LabelError: unknown label 'maybe'. Fix: use one of: yes, no
-    """
+    """Label names and their codes: growing as labels are read, or closed by a schema."""
 
     def __init__(self, labels: Iterable[str] = (), *, closed: bool = False) -> None:
         self._codes: dict[str, int] = {label: code for code, label in enumerate(labels)}
@@ -217,8 +208,7 @@ class Task(ABC):
     def agrees(self, gold: Ragged, guess: Ragged) -> BoolArray:
         """Whether each guess is right as a whole: nothing is missing, nothing is too much, nothing differs."""
         both, guessed, real = matched_counts(gold, guess).T
-        agrees: BoolArray = (both == guessed) & (both == real)
-        return agrees
+        return np.asarray((both == guessed) & (both == real))
 
     def partner(self, tasks: Mapping[str, Task]) -> str | None:
         """The task whose spans this one needs, without which it cannot be trained; ``None`` if it needs none."""
@@ -246,11 +236,7 @@ KINDS: Registry[type[Task]] = Registry("task kind", "bursar.tasks")
 
 
 def make_task(name: str, description: Mapping[str, Any]) -> Task:
-    """Make a task from its description in a schema.
-
-    >>> make_task("intent", {"kind": "classification", "labels": ["alarm", "music"]}).labels
-    ('alarm', 'music')
-    """
+    """Make a task from its description in a schema."""
     if not isinstance(description, Mapping):
         raise SchemaError(f"task {name!r} is described by {description!r}", fix="write { kind = ..., labels = [...] }")
     options = dict(description)
@@ -276,14 +262,7 @@ def _label_names(task: str, field: str, value: Any) -> tuple[str, ...]:
 
 
 def groups_of(tasks: Mapping[str, Task]) -> list[list[str]]:
-    """Task names in groups that must be trained together, in the order of their first tasks.
-
-    >>> from bursar.tasks import Classification, Relations, Tagging
-    >>> entities, intent = Tagging("entities", ("a", "b")), Classification("intent", ("x", "y"))
-    >>> links = Relations("links", ("in",), entity_types=("a", "b"))
-    >>> groups_of({"links": links, "intent": intent, "entities": entities})
-    [['entities', 'links'], ['intent']]
-    """
+    """Task names in groups that must be trained together, such as relations and their entities, in the tasks' order."""
     partners = {name: task.partner(tasks) for name, task in tasks.items()}
     leaders = {name: partner or name for name, partner in partners.items()}
     led = {leader: [name for name in tasks if leaders[name] == leader != name] for leader in leaders.values()}
@@ -336,8 +315,7 @@ def rows_of_choices(beliefs: Beliefs, best: IntArray) -> Ragged:
 def ratio(numerator: Any, denominator: Any) -> FloatArray:
     """Divide, with 0 where the denominator is 0."""
     numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
-    out: FloatArray = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
-    return out
+    return np.asarray(np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0))
 
 
 def class_f1(gold: IntArray, guess: IntArray, classes: int) -> tuple[float, float]:

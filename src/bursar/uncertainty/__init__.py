@@ -3,7 +3,6 @@
 from bursar.uncertainty.measures import (
     MEASURES,
     Measure,
-    above_chance,
     bald,
     confidence_of,
     confidences,
@@ -15,7 +14,6 @@ from bursar.uncertainty.measures import (
 __all__ = [
     "MEASURES",
     "Measure",
-    "above_chance",
     "bald",
     "confidence_of",
     "confidences",

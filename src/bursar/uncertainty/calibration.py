@@ -41,14 +41,7 @@ class Reliability:
 
 
 def reliability(confidence: ArrayLike, accuracy: ArrayLike, bins: int = BINS) -> Reliability:
-    """The reliability diagram: mean accuracy by confidence, in bins of equal width from 0 to 1.
-
-    >>> found = reliability([0.1, 0.2, 0.9, 1.0], [0.0, 0.5, 0.5, 1.0], bins=4)
-    >>> found.counts.tolist(), found.confidence.round(2).tolist(), found.accuracy.tolist()
-    ([2, 0, 0, 2], [0.15, nan, nan, 0.95], [0.25, nan, nan, 0.75])
-    >>> round(found.calibration_error, 6)
-    0.15
-    """
+    """The reliability diagram: mean accuracy by confidence, in bins of equal width from 0 to 1."""
     sure, right = _checked(confidence, accuracy)
     if bins < 1:
         raise ValueError(f"bins = {bins}, but at least one is needed")
@@ -63,24 +56,13 @@ def reliability(confidence: ArrayLike, accuracy: ArrayLike, bins: int = BINS) ->
 
 
 def overconfidence_error(confidence: ArrayLike, accuracy: ArrayLike) -> float:
-    """The mean over items of confidence × max(confidence − accuracy, 0): paper 1, section 5.5.
-
-    Only items whose confidence exceeds their accuracy count. 0 is best.
-
-    >>> overconfidence_error([0.5, 1.0], [1.0, 0.75])
-    0.125
-    """
+    """The mean of confidence × max(confidence − accuracy, 0) over items: paper 1, section 5.5. 0 is best."""
     sure, right = _checked(confidence, accuracy)
     return float(np.mean(sure * np.maximum(sure - right, 0)))
 
 
 def calibration_summary(confidence: ArrayLike, accuracy: ArrayLike, bins: int = BINS) -> dict[str, Any]:
-    """The reliability diagram and its two errors as JSON, for the report; the means of empty bins are null.
-
-    >>> calibration_summary([0.2, 1.0], [0.5, 0.75], bins=3)  # doctest: +NORMALIZE_WHITESPACE
-    {'edges': [0.0, 0.333333, 0.666667, 1.0], 'counts': [1, 0, 1], 'confidence': [0.2, None, 1.0],
-     'accuracy': [0.5, None, 0.75], 'overconfidence': 0.125, 'calibration': 0.275}
-    """
+    """The reliability diagram and its two errors as JSON, for the report; the means of empty bins are null."""
     found = reliability(confidence, accuracy, bins)
     return {
         "edges": _brief(found.edges),
@@ -100,9 +82,8 @@ def _checked(confidence: ArrayLike, accuracy: ArrayLike) -> tuple[FloatArray, Fl
     """Both as arrays of one number per item; numbers outside 0 to 1 are refused."""
     sure, right = np.asarray(confidence, dtype=np.float64), np.asarray(accuracy, dtype=np.float64)
     if sure.ndim != 1 or sure.shape != right.shape:
-        raise ValueError(
-            f"confidence and accuracy must be one number per item: they have shapes {sure.shape} and {right.shape}"
-        )
+        shapes = f"they have shapes {sure.shape} and {right.shape}"
+        raise ValueError(f"confidence and accuracy must be one number per item: {shapes}")
     if not len(sure):
         raise ValueError("there are no items")
     for name, values in (("confidence", sure), ("accuracy", right)):

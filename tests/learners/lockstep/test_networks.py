@@ -20,7 +20,9 @@ from bursar.learners.lockstep import (
     train,
     whole,
 )
-from bursar.learners.lockstep.network import LaneBatch
+from bursar.learners.lockstep.lanes import Layout
+from bursar.learners.lockstep.network import LaneBatch, cross_entropy
+from bursar.learners.lockstep.sums import gathered, quantum, rounded
 from bursar.learners.lockstep.trainer import walk
 from tests.learners.lockstep.plain import KINDS, LABELS, network_of, plain_logits, plain_loss, plainly_trained
 
@@ -186,3 +188,21 @@ def test_networks_that_read_in_order_refuse_batches_whose_sums_would_be_cut_anyw
 def test_dropout_of_everything_is_refused():
     with pytest.raises(ConfigError, match="dropout"):
         network_of(BiLSTM, dropout=1.0)
+
+
+def test_parameters_start_at_multiples_of_128_bytes():
+    layout = Layout({"a": torch.zeros(2, 3), "b": torch.zeros(5)})
+    assert layout.length == 64
+    assert layout.views(torch.arange(64.0)[None])["b"].tolist() == [[32.0, 33.0, 34.0, 35.0, 36.0]]
+    assert [quantum(64), quantum(50), quantum(7)] == [4, 16, 32]
+    assert [rounded(17, 16), rounded(32, 16)] == [32, 32]
+
+
+def test_padding_is_no_part_of_a_loss():
+    found = cross_entropy(torch.zeros(1, 2, 4), np.array([[3, 1]]), np.array([[True, False]]))
+    assert found.exp().item() == pytest.approx(4.0)
+
+
+def test_rows_are_summed_by_their_offsets():
+    table = torch.tensor([[1.0], [10.0], [100.0]])
+    assert gathered(table, np.array([0, 2, 2]), np.array([0, 1, 1, 3])).tolist() == [[1.0], [0.0], [200.0]]

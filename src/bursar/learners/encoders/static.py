@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +19,10 @@ from torch.nn.utils.rnn import PackedSequence
 from bursar.corpus import Corpus
 from bursar.errors import LearnerError
 from bursar.learners.encoders.encoder import Encoder, text_keys
-from bursar.learners.encoders.word_vectors import Lexicon, bundled_vectors, read_vectors
+from bursar.learners.encoders.word_vectors import Lexicon
 from bursar.ragged import IntArray, offsets_of
 from bursar.tasks.heads import Encoded
-from bursar.tasks.heads.crf import Steps
+from bursar.tasks.heads.tags import Steps
 
 CHANNELS = 50  # of the CNN
 AOE_WIDTH = 100
@@ -59,10 +58,7 @@ class WordBatch(NamedTuple):
 
 
 class StaticEncoder(Encoder):
-    """Static vectors with trained offsets, and a network on top, which subclasses define.
-
-    ``settle`` creates the offsets and the network, from torch's current random state.
-    """
+    """Static vectors with trained offsets, and a network on top, which subclasses define; ``settle`` creates both."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         super().__init__()
@@ -217,8 +213,3 @@ class AverageOfEmbeddings(StaticEncoder):
 
 
 NETWORKS: dict[str, type[StaticEncoder]] = {"bilstm": BiLstm, "cnn": Cnn, "aoe": AverageOfEmbeddings}
-
-
-def load_static(network: str, file: str = "") -> StaticEncoder:
-    """A network over the bundled vectors, or over those of a file."""
-    return NETWORKS[network](Lexicon(read_vectors(Path(file)) if file else bundled_vectors()))

@@ -48,11 +48,7 @@ def compiled(function: F) -> F:
 
 @compiled
 def affine(x: Numbers, weight: Numbers, bias: Numbers) -> Numbers:
-    """x (rows, width) times weight (width, outputs) plus bias.
-
-    >>> affine(np.ones((3, 5)), np.ones((5, 1)), np.ones(1)).ravel().tolist()
-    [6.0, 6.0, 6.0]
-    """
+    """x (rows, width) times weight (width, outputs) plus bias."""
     found = np.empty((x.shape[0], weight.shape[1]), x.dtype)
     into(found, x, weight, bias)
     return found
@@ -91,15 +87,9 @@ def rectified(x: Numbers, weight: Numbers, bias: Numbers) -> Numbers:
 
 
 @compiled
-def transposed(x: Numbers) -> Numbers:
-    """A copy of the transpose."""
-    return np.ascontiguousarray(x.T)
-
-
-@compiled
 def layer_grads(x: Numbers, grad: Numbers, weight: Numbers, bias: Numbers, nothing: Numbers) -> None:
     """The gradient of a layer's weight and bias, written to ``weight`` and ``bias``; ``nothing`` is zeros."""
-    into(weight, transposed(x), grad, nothing[: grad.shape[1]])
+    into(weight, np.ascontiguousarray(x.T), grad, nothing[: grad.shape[1]])
     bias[:] = 0
     for i in range(grad.shape[0]):
         for j in range(bias.size):
@@ -109,7 +99,7 @@ def layer_grads(x: Numbers, grad: Numbers, weight: Numbers, bias: Numbers, nothi
 @compiled
 def backwards(grad: Numbers, weight: Numbers, seen: Numbers, nothing: Numbers) -> Numbers:
     """The gradient of a layer's input, which came through a ReLU: zero where ``seen`` is."""
-    found = affine(grad, transposed(weight), nothing[: weight.shape[0]])
+    found = affine(grad, np.ascontiguousarray(weight.T), nothing[: weight.shape[0]])
     return np.where(seen > 0, found, found.dtype.type(0))
 
 
@@ -157,16 +147,7 @@ class Batches(NamedTuple):
 
 
 class AverageNetwork(TextNetwork):
-    """The mean vector of a text's words, two layers of 100, and the output layer.
-
-    >>> import numpy as np
-    >>> from bursar.learners.lockstep import FitJob, Settings, CodedTexts, accuracy, train
-    >>> texts = CodedTexts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
-    >>> network = AverageNetwork(texts, np.array([0, 1, 1, 0]), 2, size=16)
-    >>> jobs, settings = [FitJob(np.arange(4))], Settings(batch=2)
-    >>> train(network, jobs, settings, select=np.arange(4), score=accuracy(network))[0].score
-    1.0
-    """
+    """The mean vector of a text's words, two layers of 100, and the output layer."""
 
     width = HIDDEN
     compiled = True
@@ -188,10 +169,9 @@ class AverageNetwork(TextNetwork):
         return _layer(parameters, "second", _layer(parameters, "first", mean))
 
     def epoch(self, lane: Lane, walk: Walk, rate: float) -> FloatArray:
-        kept = np.zeros((0, 0, 0), lane.table.dtype)
-        if self.dropout:
-            kept = np.stack([self.kept_in_step(*draw, walk.rows.shape[1]) for draw in walk.draws]).astype(kept.dtype)
-        batches = Batches(walk.rows, self.targets[walk.rows], walk.real.sum(axis=1), kept)
+        kept = self.kept(walk.draws, walk.rows.shape[1])
+        factors = np.zeros((0, 0, 0), lane.table.dtype) if kept is None else kept.numpy()
+        batches = Batches(walk.rows, self.targets[walk.rows], walk.real.sum(axis=1), factors)
         return train_epoch(lane, self.texts.flat, batches, walk.draws[0][1], rate)
 
     def compiled_logits(self, lane: Lane, rows: IntArray) -> Tensor:
@@ -231,7 +211,7 @@ def train_epoch(lane: Lane, texts: FlatTexts, batches: Batches, step: int, rate:
         layer_grads(first, grad, s2, t2, nothing)
         grad = backwards(grad, w2, first, nothing)
         layer_grads(mean, grad, s1, t1, nothing)
-        grad = affine(grad, transposed(w1), nothing[:size])
+        grad = affine(grad, np.ascontiguousarray(w1.T), nothing[:size])
         for i, item in enumerate(items):
             grad[i] *= one / texts.lengths[item]
             for word in texts.words[texts.starts[item] : texts.starts[item] + texts.lengths[item]]:

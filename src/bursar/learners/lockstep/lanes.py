@@ -16,12 +16,7 @@ from bursar.ragged import IntArray
 
 
 class Layout:
-    """The position of each parameter in a flat array; all start at multiples of 128 bytes.
-
-    >>> layout = Layout({"a": torch.zeros(2, 3), "b": torch.zeros(5)})
-    >>> layout.length, layout.views(torch.arange(64.0)[None])["b"].tolist()
-    (64, [[32.0, 33.0, 34.0, 35.0, 36.0]])
-    """
+    """The position of each parameter in a flat array; all start at multiples of 128 bytes."""
 
     def __init__(self, parameters: Mapping[str, Tensor]) -> None:
         self.shapes = {name: value.shape for name, value in parameters.items()}

@@ -115,7 +115,8 @@ class Network(ABC):
     def loss(self, parameters: Parameters, batch: LaneBatch) -> Tensor:
         """The mean cross-entropy of the units of every lane's batch, (lanes,)."""
         features = self.features(parameters, batch.rows, batch.places)
-        scores = self.output(parameters, features, self.kept(batch), (0, features.shape[1]))
+        kept = self.kept(batch.draws, batch.rows.shape[1])
+        scores = self.output(parameters, features, kept, (0, features.shape[1]))
         return cross_entropy(scores, self.targets[batch.rows], batch.real)
 
     def gradients(self, parameters: Parameters, batch: LaneBatch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -149,16 +150,12 @@ class Network(ABC):
         weight, bias = pad(parameters["output.weight"], more), pad(parameters["output.bias"], more, value=-torch.inf)
         return product(features, weight, bias, cuts)
 
-    def kept(self, batch: LaneBatch) -> Tensor | None:
-        """Dropout factors of a training step, (lanes, batch, width), from seed and step alone."""
+    def kept(self, draws: Sequence[tuple[int, int]], items: int) -> Tensor | None:
+        """Dropout factors of steps, each of a seed and a number: (draws, items, width)."""
         if not self.dropout:
             return None
-        drawn = np.stack([self.kept_in_step(seed, step, batch.rows.shape[1]) for seed, step in batch.draws])
+        drawn = np.stack([_kept(seed, step, (items, self.width), self.dropout) for seed, step in draws])
         return torch.from_numpy(drawn).to(self.dtype)
-
-    def kept_in_step(self, seed: int, step: int, items: int) -> NDArray[np.float32]:
-        """Dropout factors of one model's step: (items, width)."""
-        return _kept(seed, step, (items, self.width), self.dropout)
 
 
 @lru_cache(maxsize=4096)
@@ -169,11 +166,7 @@ def _kept(seed: int, step: int, shape: tuple[int, ...], dropout: float) -> NDArr
 
 
 class Draws:
-    """Random initial values from a seed, the same in single and double precision.
-
-    >>> Draws(0, torch.float64).normal(2).tolist() == Draws(0, torch.float64).normal(2).tolist()
-    True
-    """
+    """Random initial values from a seed, the same in single and double precision."""
 
     def __init__(self, seed: int, dtype: torch.dtype) -> None:
         self.random, self.dtype = rng(seed, "lockstep weights"), dtype
@@ -186,21 +179,14 @@ class Draws:
         return self._made(self.random.uniform(-1, 1, shape) / np.sqrt(width))
 
     def layer(self, name: str, width: int, outputs: int) -> dict[str, Tensor]:
-        return {
-            f"{name}.weight": self.uniform(width, width, outputs),
-            f"{name}.bias": self.uniform(width, outputs),
-        }
+        return {f"{name}.weight": self.uniform(width, width, outputs), f"{name}.bias": self.uniform(width, outputs)}
 
     def _made(self, values: FloatArray) -> Tensor:
         return torch.from_numpy(values).to(self.dtype)
 
 
 def cross_entropy(scores: Tensor, targets: IntArray, real: BoolArray) -> Tensor:
-    """The mean −log p of the targets of every lane's items, without padding: (lanes,). Targets of −1 do not count.
-
-    >>> cross_entropy(torch.zeros(1, 2, 4), np.array([[3, 1]]), np.array([[True, False]])).exp().tolist()
-    [4.0]
-    """
+    """The mean −log p of the targets of every lane's items, without padding: (lanes,). Targets of −1 do not count."""
     lanes = len(scores)
     counted = (targets >= 0) & real.reshape(*real.shape, *[1] * (targets.ndim - 2))
     share = counted / np.maximum(counted.reshape(lanes, -1).sum(axis=1), 1).reshape(-1, *[1] * (targets.ndim - 1))

@@ -179,7 +179,7 @@ class Tagger(RecurrentNetwork):
         read = torch.cat([self._read(parameters, batch.rows, batch.places, packed), ones], dim=2)
         inputs = product(read, parameters["decoder.weight"], parameters["decoder.bias"], packed.cuts)
         states = recurrence(inputs, parameters["decoder.again"], packed)
-        kept = self.kept(batch)
+        kept = self.kept(batch.draws, batch.rows.shape[1])
         if kept is not None:
             states = states * kept.gather(1, torch.from_numpy(packed.items).unsqueeze(2).expand(-1, -1, DECODER))
         scores = self.output(parameters, states, None, packed.cuts)

@@ -30,29 +30,17 @@ ALIGNED = 32  # numbers: 128 bytes of single precision
 
 
 def rounded(number: int, to: int) -> int:
-    """Round up to a multiple.
-
-    >>> rounded(17, 16), rounded(32, 16)
-    (32, 32)
-    """
+    """Round up to a multiple."""
     return -(-number // to) * to
 
 
 def quantum(width: int) -> int:
-    """Rows of this width come in multiples of this number.
-
-    >>> quantum(64), quantum(50), quantum(7)
-    (4, 16, 32)
-    """
+    """Rows of this width come in multiples of this number."""
     return max(4, ALIGNED // gcd(ALIGNED, width))
 
 
 def gathered(table: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
-    """Sums of rows of a table: sum i is over index[offsets[i]:offsets[i + 1]], in this order.
-
-    >>> gathered(torch.tensor([[1.0], [10.0], [100.0]]), np.array([0, 2, 2]), np.array([0, 1, 1, 3])).tolist()
-    [[1.0], [0.0], [200.0]]
-    """
+    """Sums of rows of a table: sum i is over index[offsets[i]:offsets[i + 1]], in this order."""
     if not len(index):
         return table.new_zeros(len(offsets) - 1, table.shape[1])
     places, starts = torch.from_numpy(index), torch.from_numpy(offsets)

@@ -42,9 +42,8 @@ class CodedTexts:
             raise ConfigError("texts and their lengths do not match", fix="every text needs at least one word")
         inside = np.arange(codes.shape[1]) < lengths[:, None]
         if ((codes > 0) != inside).any() or codes.max(initial=0) >= self.vocabulary:
-            raise ConfigError(
-                "word codes are out of range", fix="use 1 to vocabulary - 1 for words and 0 after each text"
-            )
+            fix = "use 1 to vocabulary - 1 for words and 0 after each text"
+            raise ConfigError("word codes are out of range", fix=fix)
 
     @cached_property
     def flat(self) -> FlatTexts:
@@ -195,9 +194,8 @@ class SequenceNetwork(TextNetwork):
     def check(self, batch: int) -> None:
         """Refuse batches so large that sums would be split within a time."""
         if rounded(batch, self.step) > SPAN:
-            raise ConfigError(
-                f"batch = {batch}", fix=f"networks that read words in order take up to {SPAN} texts per batch"
-            )
+            fix = f"networks that read words in order take up to {SPAN} texts per batch"
+            raise ConfigError(f"batch = {batch}", fix=fix)
 
     def vectors_of(self, parameters: Parameters, places: IntArray, words: IntArray) -> Tensor:
         """The vectors of words, (lanes, …): (lanes × …, size)."""

@@ -73,10 +73,6 @@ def walk(job: FitJob, settings: Settings, epoch: int, multiple: int = 1) -> tupl
     """The items of every step of an epoch, and which of them are not padding: (steps, batch rounded up).
 
     The order depends on the seed, the epoch and the set of items, not on how a job lists them.
-
-    >>> rows, real = walk(FitJob(np.array([5, 9, 7])), Settings(batch=2), 1)
-    >>> sorted(rows[real].tolist()), real.tolist()
-    ([5, 7, 9], [[True, True], [True, False]])
     """
     items = len(job.rows)
     steps = -(-items // settings.batch)
@@ -86,8 +82,6 @@ def walk(job: FitJob, settings: Settings, epoch: int, multiple: int = 1) -> tupl
     more = rounded(settings.batch, multiple) - settings.batch
     rows = walked.reshape(steps, settings.batch)
     real = np.arange(rows.size).reshape(rows.shape) < items
-    if not more:
-        return rows, real
     return np.pad(rows, ((0, 0), (0, more)), mode="edge"), np.pad(real, ((0, 0), (0, more)))
 
 
@@ -139,19 +133,7 @@ def train(
 
 
 class LockstepTraining:
-    """Models in training. Jobs can be added, and dropped, at any time.
-
-    >>> from bursar.learners.lockstep import AverageNetwork, CodedTexts, accuracy
-    >>> texts = CodedTexts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
-    >>> network = AverageNetwork(texts, np.array([0, 1, 1, 0]), 2, size=16)
-    >>> training = LockstepTraining(network, Settings(batch=2), select=np.arange(4), score=accuracy(network))
-    >>> first, second = training.add(FitJob(np.arange(4))), training.add(FitJob(np.arange(3)))
-    >>> training.drop(second)
-    >>> while training.jobs:
-    ...     for number, model in training.step().items():
-    ...         print(number == first, model.score)
-    True 1.0
-    """
+    """Models in training. Jobs can be added, and dropped, at any time."""
 
     def __init__(
         self,
@@ -271,16 +253,15 @@ class LockstepTraining:
         for lane, value in zip(lanes, found, strict=True):
             if not math.isfinite(value):
                 run = self.runs[lane]
-                raise LearnerError(
-                    f"{run.job}: the {what} is {value} in epoch {run.epoch}", fix="lower the rate, or check its items"
-                )
+                wrong = f"{run.job}: the {what} is {value} in epoch {run.epoch}"
+                raise LearnerError(wrong, fix="lower the rate, or check its items")
 
     def _judge(self, ended: Sequence[int]) -> None:
         """Score models at the end of an epoch, keep the best, and start the next epoch or job."""
         if self.score is not None:
-            found = [float(reached) for reached in self.score(self._predicted(ended), self.select)]
-            self._check("score", ended, found)
-            for lane, reached in zip(ended, found, strict=True):
+            scores = [float(reached) for reached in self.score(self._predicted(ended), self.select)]
+            self._check("score", ended, scores)
+            for lane, reached in zip(ended, scores, strict=True):
                 run = self.runs[lane]
                 run.history.append(reached)
                 if reached > run.best:
@@ -294,7 +275,9 @@ class LockstepTraining:
                 run.best, run.best_epoch = np.nan, run.epoch
                 self.lanes.keep(lane)
             if last or (self.score is not None and run.epoch - run.best_epoch >= self.settings.patience):
-                self._finish(lane)
+                parameters, history = self.lanes.best(lane), np.array(run.history)
+                found = Trained(run.job, parameters, run.touched, run.epoch, run.best_epoch, run.best, history)
+                self._done[run.number] = found
                 free.append(lane)
             else:
                 run.epoch, run.at = run.epoch + 1, 0
@@ -309,12 +292,6 @@ class LockstepTraining:
         rows = np.tile(_filled(self.select, self.network.step), (len(some), 1))
         parameters, places = self.lanes.some(some)
         return self.network.logits(parameters, rows, places)[:, : len(self.select)]
-
-    def _finish(self, lane: int) -> None:
-        run = self.runs[lane]
-        parameters, history = self.lanes.best(lane), np.array(run.history)
-        found = Trained(run.job, parameters, run.touched, run.epoch, run.best_epoch, run.best, history)
-        self._done[run.number] = found
 
     def _as_begun(self, job: FitJob) -> Trained:
         parameters = dict(self.network.first(job.seed))

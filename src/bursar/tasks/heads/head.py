@@ -36,10 +36,7 @@ class Encoded(NamedTuple):
 
 
 class Head(nn.Module, ABC):
-    """Turns encoder vectors into scores to train on and predictions for one task.
-
-    ``forward`` may return any type that ``loss``, ``with_temperature`` and ``predict_proba`` of the same head accept.
-    """
+    """Turns encoder vectors into scores to train on and predictions for one task; scores may be of any type."""
 
     tags_words = False  # whether every word gets one tag, so that spans must not overlap
 

@@ -6,7 +6,7 @@ Every unit chooses none (choice 0) or a label (choice 1 + its code), for the who
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ from torch.nn.functional import gelu
 
 from bursar.errors import SchemaError
 from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
-from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Encoded, Head, apply
+from bursar.tasks.heads.head import Encoded, apply
+from bursar.tasks.heads.linear import LogitHead, Scores
 from bursar.tasks.task import keys_of
 
 if TYPE_CHECKING:
@@ -65,13 +65,6 @@ def spans_to_link(
 
     These are its entities (start, end, code in ``labels``) whose label is an entity type, and the spans of its
     relations. If a span is in both, its type is the entity's.
-
-    >>> found = Ragged.of([[(0, 2, 1), (3, 4, 0)]], 3)
-    >>> spans_to_link(found, None, ("date", "city"), ("city", "person")).values.tolist()
-    [[0, 2, 0]]
-    >>> named = Ragged.of([[(0, 2, 1, 4, 5, 1, 0)]], 7)
-    >>> spans_to_link(found, named, ("date", "city"), ("city", "person")).values.tolist()
-    [[0, 2, 0], [4, 5, 1]]
     """
     rows: list[NDArray[Any]] = []
     owners: list[IntArray] = []
@@ -90,16 +83,7 @@ def spans_to_link(
 
 
 # -- heads ---------------------------------------------------------------------------------------------------------
-class SpanScores(NamedTuple):
-    """Logits for every unit, and its spans."""
-
-    logits: Tensor  # (units, 1 + labels)
-    subjects: NDArray[np.int32]  # (units, 2): start, end; of pairs (units, 6): start, end, type, start, end, type
-    units: IntArray  # (items,): number of units
-    size: int  # divisor of the summed loss
-
-
-class ChoiceHead(Head):
+class ChoiceHead(LogitHead):
     """Base of both heads: some columns of a gold row are its spans, the last is their label."""
 
     columns: ClassVar[tuple[int, ...]]
@@ -107,8 +91,9 @@ class ChoiceHead(Head):
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:
         return labels
 
-    def choices(self, output: SpanScores, targets: Ragged) -> IntArray:
+    def choices(self, output: Scores, targets: Ragged) -> IntArray:
         """The gold choice of each unit: the label of the first gold row with its spans, or none."""
+        assert output.subjects is not None
         gold, columns = targets.values, list(self.columns)
         owners = np.concatenate([targets.owners, np.repeat(np.arange(len(output.units)), output.units)])
         keys = keys_of([owners, *np.concatenate([gold[:, columns], output.subjects[:, columns]]).T])
@@ -119,20 +104,13 @@ class ChoiceHead(Head):
         place = np.searchsorted(known, asked).clip(max=len(known) - 1)
         return np.where(known[place] == asked, 1 + gold[rows[place], -1].astype(np.int64), 0)
 
-    def loss(self, output: SpanScores, targets: Ragged, smoothing: float) -> Tensor:
+    def loss(self, output: Scores, targets: Ragged, smoothing: float) -> Tensor:
         """Smooth only units with a label: smoothing the many units without one would dominate the loss."""
         wanted = torch.from_numpy(self.choices(output, targets))
         surprise = -torch.log_softmax(output.logits, dim=1)
         share = smoothing * (wanted > 0)
         right = surprise.gather(1, wanted.unsqueeze(1)).squeeze(1)
         return ((1 - share) * right + share * surprise.mean(dim=1)).sum() / max(output.size, 1)
-
-    def with_temperature(self, output: SpanScores, temperature: float) -> SpanScores:
-        return output._replace(logits=output.logits / temperature)
-
-    def predict_proba(self, outputs: Sequence[SpanScores]) -> Beliefs:
-        probabilities = torch.stack([torch.softmax(output.logits, dim=-1) for output in outputs])
-        return Beliefs.of(probabilities.numpy(), outputs[0].units, outputs[0].subjects)
 
 
 class SpanHead(ChoiceHead):
@@ -161,13 +139,13 @@ class SpanHead(ChoiceHead):
         lengths = labels.values[:, 1] - labels.values[:, 0]
         self.longest.fill_(min(int(lengths.max(initial=1)), LONGEST))
 
-    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> SpanScores:
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Scores:
         found = all_spans(encoded.counts, int(self.longest))
         start, end = _in_batch(found, encoded.counts)
         first, last, inside = apply(self.words, encoded.words).chunk(3, dim=1)
         hidden = first.index_select(0, start) + last.index_select(0, end - 1) + max_over_spans(inside, start, end)
         hidden = gelu(hidden + self.lengths(end - 1 - start))
-        return SpanScores(apply(self.output, self.dropout(hidden)), found.values, found.lengths, len(encoded.words))
+        return Scores(apply(self.output, self.dropout(hidden)), found.lengths, found.values, len(encoded.words))
 
 
 class PairHead(ChoiceHead):
@@ -186,7 +164,7 @@ class PairHead(ChoiceHead):
         self.gaps = _embedding(2 * (len(GAPS) + 1), width)
         self.output = nn.Linear(width, 1 + len(task.labels))
 
-    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> SpanScores:
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Scores:
         if spans is None:
             raise ValueError("relations need spans, and none are given")
         pairs = all_pairs(spans)
@@ -201,7 +179,7 @@ class PairHead(ChoiceHead):
         hidden = source.index_select(0, one) + target.index_select(0, other) + max_over_spans(between, low, high)
         hidden = gelu(hidden + self.gaps(gap))
         subjects = spans.values[pairs.values].reshape(-1, 6).astype(np.int32)
-        return SpanScores(apply(self.output, self.dropout(hidden)), subjects, pairs.lengths, len(subjects))
+        return Scores(apply(self.output, self.dropout(hidden)), pairs.lengths, subjects, len(subjects))
 
 
 def max_over_spans(words: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
