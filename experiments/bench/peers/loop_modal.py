@@ -4,12 +4,16 @@
 #   "modAL-python==0.4.2.1",
 #   "sentence-transformers==6.2.0",
 #   "torch==2.13.0",
-#   "scikit-learn==1.9.1",
-#   "numpy==2.4.6",
+#   "scikit-learn==1.5.2",
+#   "numpy==2.2.6",
+#   "scipy==1.14.1",
 #   "pandas==2.3.3",
 # ]
 # ///
-"""The job with modAL: logistic regression on sentence vectors, margin sampling."""
+"""The job with modAL: logistic regression on sentence vectors, margin sampling.
+
+Its last release stops with scikit-learn 1.6 and later.
+"""
 
 from loop import Given, main
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -104,6 +104,9 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (self[item] for item in range(len(self)))
 
     def __getitem__(self, item: int) -> Item:
         text = self.texts.strings[item] if self.texts is not None else None
