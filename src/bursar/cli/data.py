@@ -183,7 +183,7 @@ def _options(given: list[str] | None) -> dict[str, Any]:
         key, equals, value = entry.partition("=")
         if not equals or not key:
             raise ConfigError(f"{entry!r} is not an option", fix="write key=value")
-        options[key] = value.split(",") if "," in value else value
+        options[key] = value.split(",") if "," in value.strip(",") else value
     return options
 
 

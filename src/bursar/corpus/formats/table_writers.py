@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from bursar.errors import ConfigError, DataError
 Columns = Mapping[str, Sequence[Any]]
 MOST_CHARACTERS = 32_767  # in a cell of Excel
 MOST_ROWS = 1_048_575
-CELLS = (str, int, float, bool, datetime, date, time, Decimal)  # that Excel has
+CELLS = (str, int, float, bool, datetime, date, time, timedelta, Decimal)  # that Excel has
 
 
 def write_table(columns: Columns, path: Path, kind: str | None = None) -> None:
@@ -123,7 +123,7 @@ def _records(columns: Columns) -> Iterator[dict[str, Any]]:
 
 
 def _for_json(cell: Any) -> Any:
-    return str(cell) if isinstance(cell, datetime | date | time | Decimal) else cell
+    return str(cell) if isinstance(cell, datetime | date | time | timedelta | Decimal) else cell
 
 
 def _write_json(columns: Columns, path: Path) -> None:
