@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
@@ -93,8 +94,10 @@ def _write_excel(columns: Columns, path: Path) -> None:
     except DataError:
         sheet.close()  # else openpyxl complains when the sheet is forgotten
         raise
+    packed = io.BytesIO()  # a file on a full disk would fail once more when the archive is forgotten
+    book.save(packed)
     with replacing_bytes(path) as file:
-        book.save(file)
+        file.write(packed.getbuffer())
 
 
 def _width(name: str, cells: Sequence[Any]) -> int:
