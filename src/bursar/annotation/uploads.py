@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bursar.annotation.projects import Draft, FullCost, Wishes, draft_project, full_cost, listed_task
-from bursar.corpus import Corpus, read
+from bursar.corpus import Corpus, describe_task, guess_format, read
 from bursar.corpus.formats.table_files import Table
-from bursar.corpus.formats.tables import find_roles, read_table, table_format
+from bursar.corpus.formats.tables import corpus_of_table, find_roles, read_table, table_format
 from bursar.corpus.metadata import shown_cell
 from bursar.errors import BursarError, ConfigError
 from bursar.tasks import Task
@@ -96,13 +96,16 @@ class Upload:
             if len({wished.name.strip() for wished in choice.tasks}) < len(choice.tasks):
                 raise ConfigError("two tasks have one name", fix="rename one of them")
             listed = [wished for wished in choice.tasks if wished.labels.strip() or not wished.column]
-            given: dict[str, Any] = {"tasks": {wished.name.strip(): wished.task() for wished in listed}}
+            tasks = {wished.name.strip(): wished.task() for wished in listed}
             labels = {wished.name.strip(): wished.column for wished in choice.tasks if wished.column}
-            columns = {"text": choice.text, "id": choice.id, "labels": labels or None}
-            if self.table is not None:
-                given |= {role: column for role, column in columns.items() if column}
+            columns: dict[str, Any] = {"text": choice.text, "id": choice.id}
             try:
-                corpus = read(self.path, **given)
+                if self.table is not None and guess_format(self.path).general:  # not read again
+                    schema = {name: describe_task(task) for name, task in tasks.items()}
+                    corpus = corpus_of_table(self.table, self.path, columns, labels, schema)
+                else:
+                    given = columns | {"labels": labels or None} if self.table is not None else {}
+                    corpus = read(self.path, tasks=tasks, **given)
             except BursarError as wrong:
                 raise _without_folder(wrong, self.path.parent) from None
             self._corpora = {choice: corpus}

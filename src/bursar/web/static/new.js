@@ -10,6 +10,7 @@ const form = place("project");
 const PAUSE = 400; // milliseconds without typing before the cost is asked for
 const NO_COLUMN = "";
 let found = null; // what was found out about the file
+let proposed = ""; // name of the project, until the lead changes it
 let asked = 0; // requests for the cost: only the newest is shown
 
 async function call(path, body, headers = { "Content-Type": "application/json" }) {
@@ -34,8 +35,12 @@ async function attempt(work) {
 async function take(file) {
   const headers = { "Content-Type": "application/octet-stream" };
   const look = await attempt(() => call(`/tables?${new URLSearchParams({ name: file.name })}`, file, headers));
-  if (!look) return;
-  if (!form.name.value) form.name.value = file.name.replace(/\.[A-Za-z.]+$/, "").replace(/[^A-Za-z0-9 ._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  if (!look) {
+    found = null;
+    place("found").hidden = form.hidden = true; // else the file before would seem to be this one
+    return;
+  }
+  if (form.name.value === proposed) form.name.value = proposed = file.name.replace(/\.[A-Za-z.]+$/, "").replace(/[^A-Za-z0-9 ._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
   show(look);
   if (!place("tasks").childElementCount) addTask();
 }
@@ -133,6 +138,7 @@ function estimateSoon() {
 
 /** Show what labelling everything costs, as far as the tasks are named. */
 async function estimate() {
+  if (!found) return;
   const wished = wishes();
   const named = wished.tasks.length && wished.tasks.every(({ name, kind, labels, column }) => name && (labels || column || kind === "regression"));
   if (!named || found.problem) return;
