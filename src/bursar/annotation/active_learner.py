@@ -142,6 +142,8 @@ class ActiveLearner:
         If only one task was asked for, its label alone will do: ``{"u1": "alarm"}``. All labels are checked before the
         first is stored. The same answer may be told twice; a different one for the same item is an error.
         """
+        if not isinstance(labels, Mapping):
+            raise ConfigError(f"the labels are {labels!r}", fix='give a mapping by item id, such as {"u1": "alarm"}')
         self._campaign.tell({id: self._by_task(id, given) for id, given in labels.items()}, annotator)
 
     def skip(self, ids: Iterable[str], reason: str = "skipped", annotator: str = "annotator") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,7 +150,7 @@ def plan_loop(
     {'counts': 'money', 'total': 50.0, 'seed_items': 20, 'per_round': 10.0, 'rounds': 9}
     """
     for what, value in (("budget", budget), ("batch_size", batch_size), ("seed_items", seed_items)):
-        if value is not None and not 0 < value < 1e12:
+        if value is not None and not (isinstance(value, Real) and 0 < value < 1e12):
             raise ConfigError(f"{what} = {value!r} is not a positive number", fix=f"for instance {what}=100")
     if price is None and budget != int(budget):
         raise ConfigError(f"budget = {budget!r} is not a whole number of items", fix="or give prices=, to count money")

@@ -196,10 +196,10 @@ class ScikitLearner(FeatureLearner):
             )
         self._make = ESTIMATORS[estimator] if isinstance(estimator, str) else lambda kind, dense: estimator
         able = {name: _can_train(self._make(task.kind, True), task) for name, task in tasks.items()}
+        if not any(able.values()) and not hasattr(estimator, "predict_proba") and not isinstance(estimator, str):
+            _refuse_without_probabilities(estimator, tasks)
         if features == "texts":  # which have one answer each
             able = {name: can and not tasks[name].of_words for name, can in able.items()}
-        elif not any(able.values()) and not hasattr(estimator, "predict_proba") and not isinstance(estimator, str):
-            _refuse_without_probabilities(estimator, tasks)
         self.refuse_unless(able)
         self._described = estimator if isinstance(estimator, str) else type(estimator).__qualname__
         self.features = features
