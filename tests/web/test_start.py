@@ -71,6 +71,18 @@ def test_a_table_is_read_once_however_often_its_tasks_change(page, monkeypatch):
         ).raise_for_status()
 
 
+def test_rows_without_a_text_are_left_out_if_that_is_chosen(start, page):
+    found = hand_over(page, TABLE + "\nT99; ;\n").json()
+    assert found["problem"] == "m.csv:62: column 'Body' has no text in line 62"
+    assert found["fix"].endswith("leave them out")
+    again = page.post("/api/look", json={"table": found["table"], "skip_empty": True}).json()
+    assert (again["items"], again["problem"]) == (60, None)
+    body = {"table": found["table"], "name": "support", "tasks": [INTENT], "budget": 0.3, "skip_empty": True}
+    assert page.post("/api/projects", json=body).status_code == 200
+    with closing(AnnotationSession.open(start.created)) as live:
+        assert len(live.corpus) == 60
+
+
 def test_a_text_file_has_one_column(page):
     found = hand_over(page, "hello there\ngood bye\n", "letters.txt").json()
     assert (found["items"], found["text"], found["notes"]) == (2, "text", ["one item per line"])

@@ -39,11 +39,12 @@ class WishedTask:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is chosen about a file: the columns of the texts and the ids, and the tasks."""
+    """What is chosen about a file: the columns of the texts and the ids, the tasks, and what becomes of empty rows."""
 
     text: str | None = None
     id: str | None = None
     tasks: tuple[WishedTask, ...] = ()
+    skip_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Upload:
         """Its columns; ``None`` if it is no table, such as plain text."""
         return None if table_format(self.path) is None else read_table(self.path)
 
-    def look(self, text: str | None = None, id: str | None = None) -> Look:
+    def look(self, text: str | None = None, id: str | None = None, skip_empty: bool = False) -> Look:
         """What was found out, with the columns of the texts and the ids that are chosen, or those that are likely."""
         table = self.table
         if table is None:
@@ -84,11 +85,12 @@ class Upload:
         except BursarError as wrong:
             return Look(len(table), table.notes, columns, None, id, wrong.message, "choose the column of the texts")
         try:
-            notes = self.corpus(Choice(text, id)).notes
+            corpus = self.corpus(Choice(text, id, skip_empty=skip_empty))
         except BursarError as wrong:
             place = str(wrong).partition(". Fix: ")[0]
-            return Look(len(table), table.notes, columns, roles.text, roles.id, place, wrong.fix)
-        return Look(len(table), notes, columns, roles.text, roles.id)
+            fix = wrong.fix and wrong.fix.replace("pass over them with skip_empty=yes", "leave them out")
+            return Look(len(table), table.notes, columns, roles.text, roles.id, place, fix)
+        return Look(len(corpus), corpus.notes, columns, roles.text, roles.id)
 
     def corpus(self, choice: Choice) -> Corpus:
         """The file as a corpus with the tasks that are chosen."""
@@ -102,9 +104,10 @@ class Upload:
             try:
                 if self.table is not None and guess_format(self.path).general:  # not read again
                     schema = {name: describe_task(task) for name, task in tasks.items()}
-                    corpus = corpus_of_table(self.table, self.path, columns, labels, schema)
+                    corpus = corpus_of_table(self.table, self.path, columns, labels, schema, choice.skip_empty)
                 else:
                     given = columns | {"labels": labels or None} if self.table is not None else {}
+                    given |= {"skip_empty": True} if choice.skip_empty else {}
                     corpus = read(self.path, tasks=tasks, **given)
             except BursarError as wrong:
                 raise _without_folder(wrong, self.path.parent) from None

@@ -116,6 +116,7 @@ class LookRequest(RequestBody):
     table: Short
     text: Short | None = None
     id: Short | None = None
+    skip_empty: bool = False
 
 
 class CostRequest(LookRequest):
@@ -127,7 +128,9 @@ class CostRequest(LookRequest):
 
     def choice(self) -> Choice:
         """The columns and tasks."""
-        return Choice(self.text, self.id, tuple(WishedTask(**task.model_dump()) for task in self.tasks))
+        return Choice(
+            self.text, self.id, tuple(WishedTask(**task.model_dump()) for task in self.tasks), self.skip_empty
+        )
 
     def wishes(self) -> Wishes:
         """The options of the project."""
@@ -174,24 +177,24 @@ async def upload(request: Request, start: StartDep, name: Annotated[str, Query(m
         async for block in request.stream():
             file.write(block)
     key = start.keep(path)
-    return await run_in_threadpool(_look, start, key, None, None)
+    return await run_in_threadpool(_look, start, LookRequest(table=key))
 
 
 @router.post("/api/look")
 def look(start: StartDep, asked: LookRequest) -> dict[str, Any]:
     """What was found out with other columns."""
-    return _look(start, asked.table, asked.text, asked.id)
+    return _look(start, asked)
 
 
-def _look(start: StartState, key: str, text: str | None, id: str | None) -> dict[str, Any]:
-    upload = start.upload(key)
+def _look(start: StartState, asked: LookRequest) -> dict[str, Any]:
+    upload = start.upload(asked.table)
     try:
-        found = asdict(upload.look(text, id))
+        found = asdict(upload.look(asked.text, asked.id, asked.skip_empty))
     except BursarError as wrong:
         message = str(wrong).replace(f"{upload.path.parent}/", "").removesuffix(f". Fix: {wrong.fix}")
         raise HTTPError(400, "bad_file", message, fix=wrong.fix) from None
     columns = [{"name": name, "examples": examples} for name, examples in found["columns"].items()]
-    return found | {"table": key, "columns": columns}
+    return found | {"table": asked.table, "columns": columns}
 
 
 @router.post("/api/cost")

@@ -7,6 +7,7 @@ const place = (id) => document.getElementById(id);
 const { csrf } = place("main").dataset;
 const notice = place("notice");
 const form = place("project");
+const skipEmpty = place("skip-empty");
 const PAUSE = 400; // milliseconds without typing before the cost is asked for
 const NO_COLUMN = "";
 let found = null; // what was found out about the file
@@ -33,6 +34,7 @@ async function attempt(work) {
 
 // -- the file --------------------------------------------------------------------------------------------------------
 async function take(file) {
+  skipEmpty.checked = false;
   const headers = { "Content-Type": "application/octet-stream" };
   const look = await attempt(() => call(`/tables?${new URLSearchParams({ name: file.name })}`, file, headers));
   if (!look) {
@@ -46,7 +48,7 @@ async function take(file) {
 }
 
 async function lookAgain(text, id) {
-  const look = await attempt(() => call("/look", JSON.stringify({ table: found.table, text, id })));
+  const look = await attempt(() => call("/look", JSON.stringify({ table: found.table, text, id, skip_empty: skipEmpty.checked })));
   if (look) show(look);
 }
 
@@ -62,7 +64,7 @@ function show(look) {
   const ids = place("ids");
   ids.replaceChildren(option(NO_COLUMN, "found by themselves, or numbers of rows"), ...look.columns.map(({ name }) => option(name)));
   ids.value = look.id ?? NO_COLUMN;
-  ids.parentElement.hidden = look.columns.length < 2;
+  ids.parentElement.hidden = skipEmpty.parentElement.hidden = look.columns.length < 2;
   for (const select of form.querySelectorAll("[data-field=column]")) fillColumns(select);
   if (look.problem) showNotice(notice, errorText({ message: look.problem, fix: look.fix }), "wrong");
   form.create.disabled = Boolean(look.problem);
@@ -87,6 +89,7 @@ function fillColumns(select) {
 const input = place("file");
 input.addEventListener("change", () => input.files[0] && take(input.files[0]));
 place("drop").addEventListener("submit", (event) => event.preventDefault());
+skipEmpty.addEventListener("change", () => lookAgain(found.text, found.id));
 place("ids").addEventListener("change", (event) => lookAgain(found.text, event.target.value || null));
 for (const name of ["dragover", "drop"]) {
   document.addEventListener(name, (event) => {
@@ -125,6 +128,7 @@ const wishes = () => ({
   table: found.table,
   text: found.columns.length > 1 ? found.text : null,
   id: found.id,
+  skip_empty: skipEmpty.checked,
   tasks: tasks(),
   hourly: Number(form.hourly.value),
   currency: form.currency.value.trim(),
