@@ -327,3 +327,10 @@ def test_a_full_disk_is_named_and_nothing_is_left_on_it(bursar, tmp_path):
             code, _, said = bursar(*command)
             assert (code, "internal error" in said, "free space on the disk" in said) == (1, False, True)
         assert [path.name for path in disk.folder.iterdir()] == ["filler"]
+
+
+def test_columns_that_a_format_has_no_place_for_are_named(bursar, tmp_path):
+    (tmp_path / "m.csv").write_text("id,text,Agent\n1,where is it,Ann\n2,stop,Bob\n")
+    code, _, said = bursar("data", "convert", "m.csv", "there.jsonl", "--to", "doccano")
+    assert (code, said.strip()) == (0, "Left out, as doccano holds no columns of your own: Agent")
+    assert bursar("data", "convert", "m.csv", "there.xlsx", "--to", "xlsx")[2] == ""

@@ -16,13 +16,13 @@ from typing import Any
 
 from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
-from bursar.corpus.formats.tables import read_frame, table_format
+from bursar.corpus.formats.tables import SUFFIXES, read_frame, table_format
 from bursar.corpus.schema import describe_task, with_schema
 from bursar.errors import ConfigError, DataError
 
 OTHER_PROGRAMS = (".xls", ".xlsb", ".ods", ".numbers", ".doc", ".docx", ".odt", ".pdf", ".sav")
 
-__all__ = ["FORMATS", "Format", "guess_format", "read", "write"]
+__all__ = ["FORMATS", "Format", "columns_left_out", "guess_format", "read", "write"]
 
 for _module in iter_modules(__path__):  # importing a module registers its format
     import_module(f"{__name__}.{_module.name}")
@@ -123,6 +123,19 @@ def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None
     chosen = FORMATS[format]
     _check_options(chosen.name, chosen.write, options)
     chosen.write(corpus, Path(path), **options)
+
+
+def columns_left_out(corpus: Corpus, format: str) -> list[str]:
+    """The columns of the table that the items came from which a format does not hold, apart from their ids.
+
+    >>> import pandas as pd
+    >>> corpus = read(pd.DataFrame({"id": ["a"], "text": ["hello you"], "Agent": ["Ann"]}))
+    >>> columns_left_out(corpus, "doccano"), columns_left_out(corpus, "xlsx")
+    (['Agent'], [])
+    """
+    if corpus.metadata is None or format in (*SUFFIXES.values(), "jsonl") or not len(corpus):
+        return []
+    return [name for name, cell in corpus[0].metadata.items() if str(cell) != corpus[0].id]
 
 
 def _check_options(format: str, function: Callable[..., object], options: Iterable[str]) -> None:
