@@ -24,7 +24,7 @@ from bursar.web import api_files, api_lead, api_people, api_predictions, api_wor
 from bursar.web.api import add_error_handlers
 from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
-from bursar.web.logs import rate_limited
+from bursar.web.logs import not_cancelled, rate_limited
 from bursar.web.security import Guard, HostPolicy
 from bursar.web.start import StartState, make_start_app
 from bursar.web.widgets import STATIC
@@ -118,6 +118,7 @@ def serve_start(
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS
         )
+        logging.getLogger("uvicorn.error").addFilter(not_cancelled)  # Ctrl-C while a file is read
         server = uvicorn.Server(config)
         start.on_created = partial(setattr, server, "should_exit", True)
         on_start(_address(host, listener))
