@@ -286,6 +286,7 @@ def test_what_is_in_memory_leaves_nothing_behind(corpus, gold):
     ("arguments", "words"),
     [
         ({"budget": 0}, "budget = 0 is not a positive number"),
+        ({"budget": "10"}, "budget = '10' is not a positive number"),
         ({"budget": 2.5}, "budget = 2.5 is not a whole number of items"),
         ({"budget": 0.01, "prices": {"intent": 1}}, "a budget of 0.01 buys no item, as one costs about 1"),
         ({"budget": 20, "batch_size": -1}, "batch_size = -1 is not a positive number"),

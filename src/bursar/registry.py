@@ -43,6 +43,8 @@ def _import_plugin(path: Path) -> None:
     name = f"bursar_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}_{path.stem}"
     if name in sys.modules:
         return
+    if not path.exists():
+        raise ConfigError(f"there is no file {path}", fix="give the path of a Python file: --plugin my_strategy.py")
     if path.suffix != ".py" or not path.is_file():
         raise ConfigError(f"{path} is not a Python file", fix="name a file that ends in .py: --plugin my_strategy.py")
     spec = spec_from_file_location(name, path)

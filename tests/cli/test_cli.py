@@ -13,6 +13,7 @@ from typer.main import get_command
 from bursar.cli import app
 from bursar.learners import LEARNERS
 from tests.same import differences
+from tests.small_disk import small_disk
 from tests.tiny import WordCounts
 
 CAMPAIGN = """
@@ -315,3 +316,21 @@ def test_help_of_the_command_line_imports_nothing_heavy():
         "assert not {'torch', 'numpy'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_full_disk_is_named_and_nothing_is_left_on_it(bursar, tmp_path):
+    (tmp_path / "m.csv").write_text("id,text\n" + "".join(f"{n},where is order {n}\n" for n in range(40)))
+    with small_disk(tmp_path / "disk", megabytes=1) as disk:
+        disk.fill()
+        new = ("--from", "m.csv", "--tasks", "intent:classification:a,b", "--budget", "0.3", "--yes")
+        for command in (("new", "disk/project", *new), ("data", "convert", "m.csv", "disk/m.xlsx", "--to", "xlsx")):
+            code, _, said = bursar(*command)
+            assert (code, "internal error" in said, "free space on the disk" in said) == (1, False, True)
+        assert [path.name for path in disk.folder.iterdir()] == ["filler"]
+
+
+def test_columns_that_a_format_has_no_place_for_are_named(bursar, tmp_path):
+    (tmp_path / "m.csv").write_text("id,text,Agent\n1,where is it,Ann\n2,stop,Bob\n")
+    code, _, said = bursar("data", "convert", "m.csv", "there.jsonl", "--to", "doccano")
+    assert (code, said.strip()) == (0, "Left out, as doccano holds no columns of your own: Agent")
+    assert bursar("data", "convert", "m.csv", "there.xlsx", "--to", "xlsx")[2] == ""

@@ -82,7 +82,7 @@ def test_an_error_in_a_plugin_is_named_with_its_line(bursar, campaign, monkeypat
 def test_a_plugin_that_is_no_file_is_refused(bursar, campaign, monkeypatch):
     monkeypatch.setenv(PLUGINS, "")
     code, _, err = bursar("run", campaign, "--plugin", "nowhere.py")
-    assert (code, "nowhere.py is not a Python file" in err) == (2, True)
+    assert (code, "there is no file" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,8 @@ def test_settings_are_changed_as_they_are_written_in_the_file(bursar, campaign):
         ('tasks=["intnet"]', "there is no task 'intnet'. Fix: did you mean 'intent'?"),
         ("costs.intnet={per_item=3}", "costs.intnet: there is no such task. Fix: did you mean 'intent'?"),
         ("limits.tasks.intnet={at_most=3}", "there is no task 'intnet'. Fix: did you mean 'intent'?"),
+        ("learner={name='probe',penalti=1.0}", "is not a setting of 'probe'. Fix: did you mean 'penalty'?"),
+        ("learner={name='transformer',step=9}", "learner.step is not a setting. Fix: did you mean 'steps'?"),
         ("seed", "--set seed: not a setting"),
         ("seed.more=1", "seed is not a section"),
     ],

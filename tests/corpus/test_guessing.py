@@ -27,7 +27,7 @@ def test_a_file_of_prose_with_an_unknown_name_fits_no_format_and_the_error_names
 
 
 def test_a_file_that_is_no_text_is_refused_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_bytes(b"fine\n\xff\n")
+    (tmp_path / "train.txt").write_bytes(b"fine\n\x81\n")
     with pytest.raises(DataError, match="not UTF-8") as caught:
         read(tmp_path / "train.txt")
     assert caught.value.line == 2

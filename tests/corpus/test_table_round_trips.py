@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ COLUMNS: dict[str, list[Any]] = {
     "Body": [f"where is order {number}?\nIt is late…" for number in range(30)],
     "Day": [datetime(2026, 5, 1 + number % 28, 9, 30) if number % 3 else None for number in range(30)],
     "Cost": [number / 7 for number in range(30)],
+    "Took": [timedelta(hours=number, seconds=1) for number in range(30)],
     "Open": [bool(number % 2) for number in range(30)],
     "Größe, cm": list(range(30)),
     "Note": ["=1+1" if number % 5 == 0 else 'a "quoted"; cell' for number in range(30)],
@@ -82,6 +83,8 @@ values = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20),
     st.dates(date(1900, 1, 1)),
     st.datetimes(datetime(1900, 1, 1)),
+    st.timedeltas(timedelta(0), timedelta(days=1000)),
+    st.dictionaries(st.sampled_from(["$date", "$$date", "$oid"]), st.text("0123", max_size=4), max_size=1),
     st.lists(st.integers(), max_size=3),
     st.dictionaries(st.text("abc$", max_size=6), st.integers(), max_size=2),
 )

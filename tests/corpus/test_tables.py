@@ -12,7 +12,7 @@ import pytest
 from openpyxl import Workbook
 
 from bursar.corpus import CorpusBuilder, read, spans, write
-from bursar.errors import BursarError, DataError, SchemaError
+from bursar.errors import BursarError, ConfigError, DataError, SchemaError
 from tests.same import differences
 
 ROWS = [(7, "where is my order", "order"), (8, "please send my money back", "refund"), (9, "stop", None)]
@@ -69,6 +69,65 @@ def test_a_table_without_a_header_is_read_from_its_first_row(tmp_path: Path) -> 
     assert len(corpus) == 2
     assert "without a header" in corpus.notes[0]
     assert corpus[0].text == "where is my order please"
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"id#text\na#hello\n", {"delimiter": "#"}),
+        (b"id\ttext\na\thello, you\n", {"delimiter": r"\t"}),
+        ("id,text\na,こんにちは\n".encode("shift-jis"), {"encoding": "shift-jis"}),
+        (b"b,hello you\na,yes\n", {"header": "no", "text": "column 2"}),
+        (b"text,text 2\nno,yes\n", {"header": True, "text": "text"}),
+    ],
+)
+def test_what_is_found_out_about_a_file_may_be_named_instead(
+    content: bytes, options: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "m.csv"
+    path.write_bytes(content)
+    corpus = read(path, **options)
+    assert len(corpus) == content.count(b"\n") - (options.get("header") != "no")
+
+
+def test_options_of_a_file_that_it_does_not_have_are_refused(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "m.xlsx", ("Ticket", "Body"), (7, "where is my order"))
+    assert len(read(path, sheet="Sheet")) == 1
+    with pytest.raises(ConfigError, match=r"an? \.xlsx file has no option 'delimiter'.*it has sheet, header"):
+        read(path, delimiter=";")
+    (tmp_path / "m.csv").write_text("id,text\n1,hello\n")
+    with pytest.raises(ConfigError, match="delimiter = ';;'"):
+        read(tmp_path / "m.csv", delimiter=";;")
+
+
+def test_the_name_of_a_format_is_enough_for_a_table_with_any_file_name(tmp_path: Path) -> None:
+    path = tmp_path / "m.dat"
+    path.write_text("id,text\n1,hello\n")
+    assert read(path, "csv")[0].text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (",text,n\n0,hello you,3\n1,b c,4\n", ["column 1", "text", "n"]),  # the index of a data frame
+        ("id,text,\n1,hello you,\n", ["id", "text"]),  # an empty column at the end
+        ("sep=;\nid;text\n1;hello, you\n", ["id", "text"]),  # a line for Excel
+    ],
+)
+def test_a_header_with_a_gap_or_a_line_above_it_is_a_header(content: str, columns: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(content)
+    corpus = read(path)
+    assert corpus.metadata is not None
+    assert list(corpus.metadata.order) == columns
+    assert str(corpus[0].text).startswith("hello")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_mark_is_recognised(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_bytes("id,text\n1,Łódź\n".encode(encoding))
+    assert read(path)[0].text == "Łódź"
 
 
 def test_rows_of_another_width_are_refused_with_their_lines(tmp_path: Path) -> None:
@@ -187,6 +246,55 @@ def test_jsonl_with_keys_of_its_own_is_a_table(tmp_path: Path) -> None:
     corpus = read(path)
     assert corpus[0].metadata == {"tags": ["a"], "x": None}
     assert corpus[1].metadata == {"tags": None, "x": {"y": 1}}
+
+
+@pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
+def test_plain_text_in_an_encoding_of_windows_is_read_and_said(encoding: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.txt"
+    path.write_bytes("Grüße\r\nZwei\r\n".encode(encoding))
+    corpus = read(path)
+    assert [corpus[at].text for at in range(2)] == ["Grüße", "Zwei"]
+    assert corpus.notes == (f"one item per line, {said}",)
+
+
+def test_the_first_sheet_with_cells_is_read(tmp_path: Path) -> None:
+    book = Workbook()
+    second = book.create_sheet("Data")
+    second.append(["id", "text"])
+    second.append([1, "hello you"])
+    book.save(tmp_path / "m.xlsx")
+    assert read(tmp_path / "m.xlsx").notes[0] == "sheet 'Data' of 2"
+    with pytest.raises(DataError, match=r"'Sheet' is empty.*name another one"):
+        read(tmp_path / "m.xlsx", sheet="Sheet")
+
+
+def test_a_sheet_with_a_header_alone_has_no_item(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="only a header"):
+        read(workbook(tmp_path / "m.xlsx", ("Ticket", "Body")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.xls", b"\xd0\xcf\x11\xe0", r"\.xls files cannot be read.*save it as \.xlsx"),
+        ("m.json", b'[{"text": "hello', "not JSON"),
+        ("m.json", b'{"data": [{"text": "hello you"}]}', "array"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_is_wrong_with_it(
+    name: str, content: bytes, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / name)
+
+
+def test_columns_of_a_frame_may_be_numbers() -> None:
+    frame = pd.DataFrame({0: ["where is it", "stop"], 1: ["order", "refund"]})
+    corpus = read(frame, text=0, labels={"intent": 1})  # type: ignore[arg-type, dict-item]
+    assert corpus[1].labels == {"intent": "refund"}
+    with pytest.raises(ConfigError, match="cannot read a Series"):
+        read(frame[0])
 
 
 def test_plain_text_is_read_by_line_or_by_paragraph(tmp_path: Path) -> None:

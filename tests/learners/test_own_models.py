@@ -332,6 +332,8 @@ def test_estimators_that_cannot_serve_say_why(corpus):
     both = bursar.assistant_corpus(60, seed=1).with_tasks(["intent", "slots"]).unlabelled()
     with pytest.raises(LearnerError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"):
         bursar.ActiveLearner(both, budget=20, strategy="random", learner=LinearSVC())
+    with pytest.raises(LearnerError, match=r"Pipeline has no predict_proba.*CalibratedClassifierCV"):
+        bursar.ActiveLearner(both, budget=20, strategy="random", learner=make_pipeline(TfidfVectorizer(), LinearSVC()))
     pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression())
     with pytest.raises(LearnerError, match=r"cannot train 'slots' \(tagging\).*tasks = \['intent'\]"):
         bursar.ActiveLearner(both, budget=20, strategy="random", learner=pipeline)

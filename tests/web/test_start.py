@@ -61,6 +61,28 @@ def test_what_was_found_out_about_a_file_is_what_the_reader_says(page):
     assert again["problem"].startswith("m.csv:5: column 'Category' has no text in lines 5, 6")
 
 
+def test_a_table_is_read_once_however_often_its_tasks_change(page, monkeypatch):
+    found = hand_over(page).json()
+    monkeypatch.setattr("bursar.corpus.formats.tables.read_table", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("bursar.annotation.uploads.read", lambda *_, **__: pytest.fail("read again"))
+    for labels in ("order, refund", "order, refund, other"):
+        page.post(
+            "/api/cost", json={"table": found["table"], "tasks": [INTENT | {"labels": labels}]}
+        ).raise_for_status()
+
+
+def test_rows_without_a_text_are_left_out_if_that_is_chosen(start, page):
+    found = hand_over(page, TABLE + "\nT99; ;\n").json()
+    assert found["problem"] == "m.csv:62: column 'Body' has no text in line 62"
+    assert found["fix"].endswith("leave them out")
+    again = page.post("/api/look", json={"table": found["table"], "skip_empty": True}).json()
+    assert (again["items"], again["problem"]) == (60, None)
+    body = {"table": found["table"], "name": "support", "tasks": [INTENT], "budget": 0.3, "skip_empty": True}
+    assert page.post("/api/projects", json=body).status_code == 200
+    with closing(AnnotationSession.open(start.created)) as live:
+        assert len(live.corpus) == 60
+
+
 def test_a_text_file_has_one_column(page):
     found = hand_over(page, "hello there\ngood bye\n", "letters.txt").json()
     assert (found["items"], found["text"], found["notes"]) == (2, "text", ["one item per line"])
@@ -188,6 +210,13 @@ def test_from_a_workbook_to_the_first_item(browser, address, tmp_path):
     assert HOSTILE in tab.locator("#columns tbody").text_content()
     assert tab.locator("[name=text-column]:checked").get_attribute("value") == "Body"
     assert tab.locator("[name=name]").input_value() == "support"
+    (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0")
+    tab.set_input_files("#file", tmp_path / "old.xls")
+    tab.locator("#notice.wrong", has_text="old.xls: .xls files cannot be read. Save it as .xlsx").wait_for()
+    assert tab.locator("#found").is_hidden()  # the file before is not taken for this one
+    tab.set_input_files("#file", tmp_path / "support.xlsx")
+    tab.locator("#columns").wait_for()
+    assert tab.locator("#notice").is_hidden()
     tab.check("[name=text-column][value=Kunde]")
     tab.locator("td.text-column", has_text="Müller").first.wait_for()
     tab.check("[name=text-column][value=Body]")

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,6 +153,8 @@ class ActiveLearner:
         If only one task was asked for, its label alone will do: ``{"u1": "alarm"}``. All labels are checked before the
         first is stored. The same answer may be told twice; a different one for the same item is an error.
         """
+        if not isinstance(labels, Mapping):
+            raise ConfigError(f"the labels are {labels!r}", fix='give a mapping by item id, such as {"u1": "alarm"}')
         self._campaign.tell({id: self._by_task(id, given) for id, given in labels.items()}, annotator)
 
     def skip(self, ids: Iterable[str], reason: str = "skipped", annotator: str = "annotator") -> None:
@@ -382,7 +385,7 @@ def plan_loop(
     skipped items free money for others.
     """
     for what, value in (("budget", budget), ("batch_size", batch_size), ("seed_items", seed_items)):
-        if value is not None and not 0 < value < 1e12:
+        if value is not None and not (isinstance(value, Real) and 0 < value < 1e12):
             raise ConfigError(f"{what} = {value!r} is not a positive number", fix=f"for instance {what}=100")
     if price is None and budget != int(budget):
         raise ConfigError(f"budget = {budget!r} is not a whole number of items", fix="or give prices=, to count money")

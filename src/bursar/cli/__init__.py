@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated, Any
@@ -88,6 +89,13 @@ def _options(
     pass
 
 
+# What the disk may refuse, and what to do about it.
+FREE_SPACE = "free space on the disk, then run the same command again"
+OTHER_PLACE = "choose another folder, or change its permissions"
+ON_DISK = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), FREE_SPACE)
+ON_DISK |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), OTHER_PLACE)
+
+
 def main() -> None:
     """Run a command of ``bursar``."""
     run_app(app)
@@ -109,6 +117,9 @@ def run_app(app: typer.Typer) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as broken:
+        if isinstance(broken, OSError) and broken.errno in ON_DISK:
+            place = f"{broken.filename}: " if broken.filename else ""
+            _fail(f"{place}{broken.strerror}. Fix: {ON_DISK[broken.errno]}", 1)
         if os.environ.get("BURSAR_DEBUG"):
             raise
         _fail(f"internal error: {type(broken).__name__}: {broken} (set BURSAR_DEBUG=1 for a traceback)", 1)

@@ -111,6 +111,15 @@ def convert(
     corpus = corpus.with_renamed_tasks(_options(rename))
     _call(writer.write, corpus, target, options=_options(write), what=f"the {to} writer")
     typer.echo(f"Wrote {len(corpus):,} items to {target}")
+    say_left_out(corpus, to)
+
+
+def say_left_out(corpus: bursar.Corpus, format: str) -> None:
+    """Name the columns of a table that are not in the file that was written."""
+    from bursar.corpus import columns_left_out
+
+    if columns := columns_left_out(corpus, format):
+        typer.echo(f"Left out, as {format} holds no columns of your own: {', '.join(columns)}", err=True)
 
 
 def corpus_stats(corpus: bursar.Corpus) -> dict[str, Any]:
@@ -183,7 +192,7 @@ def _options(given: list[str] | None) -> dict[str, Any]:
         key, equals, value = entry.partition("=")
         if not equals or not key:
             raise ConfigError(f"{entry!r} is not an option", fix="write key=value")
-        options[key] = value.split(",") if "," in value else value
+        options[key] = value.split(",") if "," in value.strip(",") else value
     return options
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
+from bursar.cli.data import say_left_out
 from bursar.cli.options import JsonOption, ProjectArgument, TrustOption, check_output_file, grouped
 from bursar.cli.output import ProgressBar, print_json, print_table
 from bursar.errors import ConfigError
@@ -87,7 +88,7 @@ def predict(project: ProjectArgument, settings: PredictSettings) -> None:
     if settings.as_json:
         print_json(_summary(found, model, thresholds, settings.out))
     else:
-        _print(found, model, thresholds, settings.out)
+        _print(found, model, thresholds, settings.out, settings.format)
 
 
 def parse_thresholds(given: Iterable[str] | None) -> float | dict[str, float]:
@@ -124,7 +125,9 @@ def _summary(found: Predictions, model: NewestModel, thresholds: dict[str, float
     }
 
 
-def _print(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> None:
+def _print(
+    found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None, format: str | None
+) -> None:
     from bursar.predictions.predictions import IN_ONE_CELL
 
     typer.echo(f"Labels by {model}, where people gave none:")
@@ -143,6 +146,8 @@ def _print(found: Predictions, model: NewestModel, thresholds: dict[str, float],
         typer.echo("A label with parts, such as spans, is wrong if any part of it is.")
     if out is not None:
         typer.echo(f"Wrote {len(found):,} items to {out}")
+        if format is not None:
+            say_left_out(found.corpus, format)
 
 
 def export_model(

@@ -2,7 +2,7 @@
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item, Labels, concatenate
-from bursar.corpus.formats import FORMATS, Format, guess_format, read, write
+from bursar.corpus.formats import FORMATS, Format, columns_left_out, guess_format, read, write
 from bursar.corpus.metadata import Metadata
 from bursar.corpus.schema import describe_task, spans, with_schema
 from bursar.corpus.words import Texts
@@ -16,6 +16,7 @@ __all__ = [
     "Labels",
     "Metadata",
     "Texts",
+    "columns_left_out",
     "concatenate",
     "describe_task",
     "guess_format",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,7 @@ from bursar.ragged import IntArray, Strings
 NOTHING = "null"
 # Values that JSON does not have, as an object with one key.
 _TAGS = {"$datetime": datetime.fromisoformat, "$date": date.fromisoformat, "$time": time.fromisoformat}
-_TAGS |= {"$decimal": Decimal}
+_TAGS |= {"$decimal": Decimal, "$seconds": lambda seconds: timedelta(microseconds=round(1e6 * float(seconds)))}
 
 
 def encode_cell(value: Any) -> str:
@@ -23,12 +24,23 @@ def encode_cell(value: Any) -> str:
     >>> encode_cell(date(2026, 5, 1)), encode_cell("007"), encode_cell(None)
     ('{"$date": "2026-05-01"}', '"007"', 'null')
     """
+    if isinstance(value, list | dict):
+        value = _escaped(value)
     return json.dumps(value, ensure_ascii=False, default=_tagged)
 
 
 def decode_cell(text: str) -> Any:
     """The value of a cell; the inverse of ``encode_cell``."""
     return json.loads(text, object_hook=_untagged)
+
+
+def cell_of_json(value: Any) -> Any:
+    """The value of a cell that is parsed JSON already."""
+    if isinstance(value, list):
+        return [cell_of_json(one) for one in value]
+    if isinstance(value, dict):
+        return _untagged({key: cell_of_json(one) for key, one in value.items()})
+    return value
 
 
 def shown_cell(value: Any) -> str:
@@ -55,16 +67,31 @@ def _tagged(value: Any) -> Any:
         return {f"${type(value).__name__}": value.isoformat()}
     if isinstance(value, Decimal):
         return {"$decimal": str(value)}
+    if isinstance(value, timedelta):
+        return {"$seconds": str(value / timedelta(seconds=1))}
     if hasattr(value, "item"):  # a number of numpy
         return value.item()
     return str(value)
+
+
+def _escaped(value: Any) -> Any:
+    """JSON whose own objects look like a tag, such as the dates of MongoDB, with one more dollar."""
+    if isinstance(value, list):
+        return [_escaped(one) for one in value]
+    if isinstance(value, dict):
+        tag = len(value) == 1 and all(isinstance(key, str) and f"${key.lstrip('$')}" in _TAGS for key in value)
+        return {f"${key}" if tag and key.startswith("$") else key: _escaped(one) for key, one in value.items()}
+    return value
 
 
 def _untagged(found: dict[str, Any]) -> Any:
     if len(found) == 1:
         key, value = next(iter(found.items()))
         if key in _TAGS and isinstance(value, str):
-            return _TAGS[key](value)
+            with suppress(ValueError, ArithmeticError):  # else somebody else's
+                return _TAGS[key](value)
+        if key.startswith("$$") and f"${key.lstrip('$')}" in _TAGS:
+            return {key[1:]: value}
     return found
 
 

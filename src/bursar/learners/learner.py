@@ -18,7 +18,7 @@ from bursar.corpus.builder import recode
 from bursar.curriculum import Policy
 from bursar.errors import ConfigError, LearnerError
 from bursar.ragged import FloatArray, IntArray, Ragged
-from bursar.registry import Registry
+from bursar.registry import Registry, suggestion
 from bursar.tasks import AnyBeliefs, Task
 from bursar.uncertainty import MEASURES, confidences
 
@@ -359,7 +359,19 @@ def make_learner(name: str, tasks: Mapping[str, Task], options: Options | None =
     try:
         return LEARNERS[name](tasks, **dict(options or {}))
     except TypeError as wrong:
+        known = _option_names(LEARNERS[name])
+        for option in options or {}:
+            if option not in known and f"unexpected keyword argument {option!r}" in str(wrong):
+                fix = f"{suggestion(option, known)}Known: {', '.join(known)}"
+                raise ConfigError(f"learner.{option} is not a setting of {name!r}", fix=fix) from None
         raise ConfigError(f"learner {name!r}: {wrong}") from None
+
+
+def _option_names(make: Callable[..., Learner]) -> list[str]:
+    """The options of a learner, without its tasks."""
+    if isinstance(make, LazyLearner):
+        make = EntryPoint("", make.place, "").load()
+    return [name for name, one in list(signature(make).parameters.items())[1:] if one.kind is not one.VAR_KEYWORD]
 
 
 def gives(name: str, options: Options | None = None) -> frozenset[str] | None:

@@ -176,16 +176,15 @@ class ScikitLearner(FeatureLearner):
             )
         self._make = ESTIMATORS[estimator] if isinstance(estimator, str) else lambda kind, dense: estimator
         able = {name: _can_train(self._make(task.kind, True), task) for name, task in tasks.items()}
+        suits = isinstance(estimator, str) or is_regressor(estimator) or hasattr(estimator, "predict_proba")
+        if not any(able.values()) and not suits and any(not isinstance(task, Regression) for task in tasks.values()):
+            kind = type(estimator).__name__
+            raise LearnerError(
+                f"{kind} has no predict_proba, and without probabilities there is no confidence",
+                fix="wrap it: sklearn.calibration.CalibratedClassifierCV(estimator)",
+            )
         if features == "texts":  # which have one answer each
             able = {name: can and not tasks[name].of_words for name, can in able.items()}
-        elif not any(able.values()) and not (isinstance(estimator, str) or is_regressor(estimator)):
-            classes = any(not isinstance(task, Regression) for task in tasks.values())
-            if classes and not hasattr(estimator, "predict_proba"):
-                kind = type(estimator).__name__
-                raise LearnerError(
-                    f"{kind} has no predict_proba, and without probabilities there is no confidence",
-                    fix="wrap it: sklearn.calibration.CalibratedClassifierCV(estimator)",
-                )
         self.refuse_unless(able)
         self._described = estimator if isinstance(estimator, str) else type(estimator).__qualname__
         self.features = features

@@ -12,6 +12,7 @@ from bursar.curriculum import Policy
 from bursar.errors import ConfigError
 from bursar.learners.encoders import BUNDLED
 from bursar.learners.learner import check_number
+from bursar.registry import suggestion
 from bursar.tasks import Tagging
 
 EPOCHS, LEAST_STEPS = 12, 250  # defaults if neither epochs nor steps are set
@@ -117,7 +118,8 @@ class NeuralSettings(Schedule):
         known = [f.name for f in fields(cls)]
         for name in options:
             if name not in known:
-                raise ConfigError(f"learner.{name} is not a setting", fix=f"known: {', '.join(known)}")
+                fix = f"{suggestion(name, known)}Known: {', '.join(known)}"
+                raise ConfigError(f"learner.{name} is not a setting", fix=fix)
         return cls(**options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from asyncio import CancelledError
 from collections.abc import Callable
 
 from pydantic import BaseModel, Field
@@ -73,6 +74,11 @@ class RateLimitFilter(logging.Filter):
         if left_out:
             record.msg = f"{record.msg} ({left_out} similar messages suppressed)"
         return True
+
+
+def not_cancelled(record: logging.LogRecord) -> bool:
+    """Whether a record is about anything but a request that the end of the server cancelled."""
+    return not (record.exc_info and isinstance(record.exc_info[1], CancelledError))
 
 
 def rate_limited(name: str) -> logging.Logger:

@@ -21,7 +21,7 @@ from bursar.web import api_files, api_lead, api_people, api_work, pages
 from bursar.web.api import add_error_handlers
 from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
-from bursar.web.http_errors import rate_limited
+from bursar.web.http_errors import not_cancelled, rate_limited
 from bursar.web.security import Guard, HostPolicy
 from bursar.web.start import StartState, make_start_app
 
@@ -105,6 +105,7 @@ def serve_start(
     start = StartState(folder)
     try:
         app = make_start_app(start, host_policy)
+        logging.getLogger("uvicorn.error").addFilter(not_cancelled)  # Ctrl-C while a file is read
         server = uvicorn.Server(uvicorn.Config(app, **OPTIONS))
         start.on_created = partial(setattr, server, "should_exit", True)
         on_start(_address(host, listener))

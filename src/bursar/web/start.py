@@ -24,9 +24,9 @@ from pydantic import BaseModel, Field
 
 from bursar.annotation.projects import Wishes, create_project, draft_project, full_cost, listed_task, money_text
 from bursar.campaign.participants import Observer
-from bursar.corpus import Corpus, read
+from bursar.corpus import Corpus, describe_task, guess_format, read
 from bursar.corpus.formats.table_files import Table
-from bursar.corpus.formats.tables import find_roles, read_table, table_format
+from bursar.corpus.formats.tables import corpus_of_table, find_roles, read_table, table_format
 from bursar.corpus.metadata import shown_cell
 from bursar.errors import BursarError, ConfigError
 from bursar.tasks import Task
@@ -85,7 +85,7 @@ class Upload:
         """Its columns; ``None`` if it is no table, such as plain text."""
         return None if table_format(self.path) is None else read_table(self.path)
 
-    def look(self, text: str | None = None, id: str | None = None) -> Look:
+    def look(self, text: str | None = None, id: str | None = None, skip_empty: bool = False) -> Look:
         """What was found out, with the columns of the texts and the ids that are chosen, or those that are likely."""
         table = self.table
         if table is None:
@@ -98,27 +98,40 @@ class Upload:
         except BursarError as wrong:
             return Look(len(table), table.notes, columns, None, id, wrong.message, "choose the column of the texts")
         try:
-            notes = self.corpus(text, id).notes
+            corpus = self.corpus(text, id, skip_empty=skip_empty)
         except BursarError as wrong:
             place = str(wrong).partition(". Fix: ")[0]
-            return Look(len(table), table.notes, columns, roles.text, roles.id, place, wrong.fix)
-        return Look(len(table), notes, columns, roles.text, roles.id)
+            fix = wrong.fix and wrong.fix.replace("pass over them with skip_empty=yes", "leave them out")
+            return Look(len(table), table.notes, columns, roles.text, roles.id, place, fix)
+        return Look(len(corpus), corpus.notes, columns, roles.text, roles.id)
 
-    def corpus(self, text: str | None = None, id: str | None = None, tasks: tuple[WishedTask, ...] = ()) -> Corpus:
+    def corpus(
+        self,
+        text: str | None = None,
+        id: str | None = None,
+        tasks: tuple[WishedTask, ...] = (),
+        skip_empty: bool = False,
+    ) -> Corpus:
         """The file as a corpus, with the columns of the texts and the ids and the tasks that are chosen."""
-        if self._newest is None or self._newest[0] != (text, id, tasks):
+        chosen = (text, id, tasks, skip_empty)
+        if self._newest is None or self._newest[0] != chosen:
             if len({wished.name.strip() for wished in tasks}) < len(tasks):
                 raise ConfigError("two tasks have one name", fix="rename one of them")
             listed = [wished for wished in tasks if wished.labels.strip() or not wished.column]
-            given: dict[str, Any] = {"tasks": {wished.name.strip(): wished.task() for wished in listed}}
-            if self.table is not None:
-                labels = {wished.name.strip(): wished.column for wished in tasks if wished.column}
-                columns = {"text": text, "id": id, "labels": labels}
-                given |= {role: column for role, column in columns.items() if column}
+            described = {wished.name.strip(): wished.task() for wished in listed}
+            labels = {wished.name.strip(): wished.column for wished in tasks if wished.column}
+            columns: dict[str, Any] = {"text": text, "id": id}
             try:
-                self._newest = (text, id, tasks), read(self.path, **given)
+                if self.table is not None and guess_format(self.path).general:  # not read again
+                    schema = {name: describe_task(task) for name, task in described.items()}
+                    corpus = corpus_of_table(self.table, self.path, columns, labels, schema, skip_empty)
+                else:
+                    given = columns | {"labels": labels or None} if self.table is not None else {}
+                    given |= {"skip_empty": True} if skip_empty else {}
+                    corpus = read(self.path, tasks=described, **given)
             except BursarError as wrong:
                 raise self.without_folder(wrong) from None
+            self._newest = chosen, corpus
         return self._newest[1]
 
     def without_folder(self, wrong: BursarError) -> BursarError:
@@ -173,7 +186,7 @@ class StartState(Observer):
 
     def corpus_for(self, asked: CostRequest) -> Corpus:
         """The file with the columns and tasks that are chosen."""
-        return self.upload(asked.table).corpus(asked.text, asked.id, asked.tasks)
+        return self.upload(asked.table).corpus(asked.text, asked.id, asked.tasks, asked.skip_empty)
 
     def stage(self, round: int, what: str, done: float) -> None:
         """Follows the selection of the first items."""
@@ -204,6 +217,7 @@ class LookRequest(RequestBody):
     table: Short
     text: Short | None = None
     id: Short | None = None
+    skip_empty: bool = False
 
 
 class CostRequest(LookRequest):
@@ -257,19 +271,20 @@ async def upload(request: Request, start: StartDep, name: Annotated[str, Query(m
         async for block in request.stream():
             file.write(block)
     key = start.keep(path)
-    return await run_in_threadpool(_look, start, key, None, None)
+    return await run_in_threadpool(_look, start, LookRequest(table=key))
 
 
 @router.post("/api/look")
 def look(start: StartDep, asked: LookRequest) -> dict[str, Any]:
     """What was found out with other columns."""
-    return _look(start, asked.table, asked.text, asked.id)
+    return _look(start, asked)
 
 
-def _look(start: StartState, key: str, text: str | None, id: str | None) -> dict[str, Any]:
-    upload = start.upload(key)
+def _look(start: StartState, asked: LookRequest) -> dict[str, Any]:
+    upload = start.upload(asked.table)
     try:
-        return asdict(upload.look(text, id)) | {"table": key}
+        look = upload.look(asked.text, asked.id, asked.skip_empty)
+        return asdict(look) | {"table": asked.table}
     except BursarError as wrong:
         raise HTTPError(400, "bad_file", upload.without_folder(wrong).message, fix=wrong.fix) from None
 

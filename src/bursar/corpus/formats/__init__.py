@@ -16,11 +16,13 @@ from typing import Any
 
 from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
-from bursar.corpus.formats.tables import read_frame, table_format
+from bursar.corpus.formats.tables import SUFFIXES, read_frame, table_format
 from bursar.corpus.schema import describe_task, with_schema
 from bursar.errors import ConfigError, DataError
 
-__all__ = ["FORMATS", "Format", "guess_format", "read", "write"]
+OTHER_PROGRAMS = (".xls", ".xlsb", ".ods", ".numbers", ".doc", ".docx", ".odt", ".pdf", ".sav")
+
+__all__ = ["FORMATS", "Format", "columns_left_out", "guess_format", "read", "write"]
 
 for _module in iter_modules(__path__):  # importing a module registers its format
     import_module(f"{__name__}.{_module.name}")
@@ -34,6 +36,8 @@ def guess_format(path: Path) -> Format:
     for name in sorted(FORMATS, key=lambda name: (FORMATS[name].general, name == "jsonl")):
         if FORMATS[name].sniff(path):
             return FORMATS[name]
+    if path.suffix.lower() in OTHER_PROGRAMS:
+        raise DataError(f"{path.suffix} files cannot be read", path=path, fix="save it as .xlsx, .csv or .txt")
     if path.is_file() and not path.stat().st_size:
         raise DataError("the file is empty", path=path)
     if path.is_file():
@@ -69,13 +73,13 @@ def read(
         key: value for key, value in (("text", text), ("id", id), ("labels", labels)) if value is not None
     }
     if not isinstance(source, str | Path):
-        if not hasattr(source, "iloc"):
+        if not hasattr(source, "iloc") or not hasattr(source, "columns"):
             raise ConfigError(f"cannot read a {type(source).__name__}", fix="give a path or a pandas DataFrame")
         return read_frame(source, schema=schema, **given, **options)
     path = Path(source)
-    if format is None and given and not path.is_dir() and not _takes(guess_format(path), given):
+    if format is None and given and not path.is_dir() and not _takes(_guessed(path), given):
         format = table_format(path)
-    chosen = guess_format(path) if format is None else FORMATS[format]
+    chosen = _guessed(path) if format is None else FORMATS[format]
     if unknown := [role for role in given if not _takes(chosen, [role])]:
         raise ConfigError(
             f"{path} is read as {chosen.name}, which has no columns to name",
@@ -88,6 +92,17 @@ def read(
     _check_options(chosen.name, chosen.read, options)
     corpus = chosen.read(path, **options)
     return corpus if takes_schema or not schema else with_schema(corpus, schema)
+
+
+def _guessed(path: Path) -> Format:
+    """The format of a file; a file that fits none is read as its name says, to learn what is wrong with it."""
+    try:
+        return guess_format(path)
+    except DataError:
+        named = table_format(path)
+        if named is None or not path.is_file() or not path.stat().st_size:
+            raise
+        return FORMATS[named]
 
 
 def _takes(format: Format, options: Iterable[str]) -> bool:
@@ -110,9 +125,22 @@ def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None
     chosen.write(corpus, Path(path), **options)
 
 
+def columns_left_out(corpus: Corpus, format: str) -> list[str]:
+    """The columns of the table that the items came from which a format does not hold, apart from their ids.
+
+    >>> import pandas as pd
+    >>> corpus = read(pd.DataFrame({"id": ["a"], "text": ["hello you"], "Agent": ["Ann"]}))
+    >>> columns_left_out(corpus, "doccano"), columns_left_out(corpus, "xlsx")
+    (['Agent'], [])
+    """
+    if corpus.metadata is None or format in (*SUFFIXES.values(), "jsonl") or not len(corpus):
+        return []
+    return [name for name, cell in corpus[0].metadata.items() if str(cell) != corpus[0].id]
+
+
 def _check_options(format: str, function: Callable[..., object], options: Iterable[str]) -> None:
-    known = [name for name in signature(function).parameters if name not in ("corpus", "path")]
+    known = [name for name in signature(function).parameters if name not in ("corpus", "path", "kind")]
     for option in options:
         if option not in known:
-            fix = f"it has {', '.join(known) or 'none'}"
+            fix = f"it has {', '.join(name for name in known if name != 'schema') or 'none'}"
             raise ConfigError(f"format {format!r} has no option {option!r} here", fix=fix)

@@ -24,6 +24,7 @@ from bursar.corpus.formats.characters import check_word_spans
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
 from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.metadata import cell_of_json
 from bursar.errors import LabelError
 from bursar.tasks import KINDS, make_task
 
@@ -110,7 +111,7 @@ def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
         image=None if image is None else _image(reader, image, id),
         group=group,
         labels=labels,
-        metadata=get("metadata"),
+        metadata={name: cell_of_json(cell) for name, cell in (get("metadata") or {}).items()},
     )
 
 

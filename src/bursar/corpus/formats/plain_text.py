@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import FORMATS, Format, head_of, numbered_id, numbered_lines, replacing
-from bursar.corpus.formats.table_files import suffix_of
+from bursar.corpus.formats.format import FORMATS, Format, numbered_id, replacing
+from bursar.corpus.formats.table_files import decoded, encoding_name, suffix_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import ConfigError, DataError
 
@@ -16,15 +16,17 @@ UNITS = ("line", "paragraph")
 
 def sniff(path: Path) -> bool:
     """A .txt file."""
-    return path.is_file() and suffix_of(path) in (".txt", ".text") and bool(head_of(path))
+    return path.is_file() and suffix_of(path) in (".txt", ".text") and path.stat().st_size > 0
 
 
-def read(path: Path, *, unit: str | None = None) -> Corpus:
+def read(path: Path, *, unit: str | None = None, encoding: str | None = None) -> Corpus:
     """Read one item per line or per paragraph; by default paragraphs if blank lines separate blocks of lines."""
     if unit is not None and unit not in UNITS:
         raise ConfigError(f"unit = {unit!r}", fix=f"use {' or '.join(UNITS)}")
     blocks: list[list[tuple[int, str]]] = [[]]
-    for number, line in numbered_lines(path):
+    text, encoding = decoded(path, encoding)
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        line = line.removesuffix("\r")
         if line.strip():
             blocks[-1].append((number, line))
         elif blocks[-1]:
@@ -34,7 +36,7 @@ def read(path: Path, *, unit: str | None = None) -> Corpus:
         raise DataError("there is no item in it", path=path)
     unit = unit or ("paragraph" if len(blocks) > 1 and max(map(len, blocks)) > 1 else "line")
     builder = CorpusBuilder()
-    builder.notes.append(f"one item per {unit}")
+    builder.notes.append(f"one item per {unit}" + ("" if encoding == "utf-8" else f", {encoding_name(encoding)}"))
     items = blocks if unit == "paragraph" else [[entry] for block in blocks for entry in block]
     for block in items:
         builder.at(path, block[0][0])

@@ -25,6 +25,7 @@ BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_
 SHOWN_LINES = 5  # named in a message
 SAMPLE = 100  # rows that the delimiter and the header are found out from
 LONGEST_NAME = 60  # characters of a column name
+SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")  # that Excel looks for
 NUMBER = re.compile(r"[-+]?[\d.,]+%?")
 EXCEL = (".xlsx", ".xlsm")
 
@@ -46,26 +47,41 @@ def read_csv(
     path: Path, *, delimiter: str | None = None, encoding: str | None = None, header: bool | None = None
 ) -> Table:
     """Read a CSV or TSV file. What is not given is found out from its first rows."""
-    text, encoding = _decoded(path, encoding)
+    text, encoding = decoded(path, encoding)
     if not text.strip():
         raise DataError("there is no item in it", path=path)
-    delimiter = delimiter or _delimiter_of(text, path)
+    if said := SEPARATOR_LINE.match(text):
+        delimiter, text = delimiter or said[1], "\n" + text[said.end() :]
+    delimiter = _named_delimiter(delimiter) if delimiter else _delimiter_of(text, path)
     records = list(_csv_records(text, delimiter, path))
     first = records[0][1]
     if header is None:
-        header = _is_header(first)
+        header = _is_header(first, [cells for _, cells in records[1 : SAMPLE + 1]])
     names = _column_names(first if header else [f"column {n}" for n in range(1, len(first) + 1)], path, records[0][0])
     rows = records[1:] if header else records
     if not rows:
         raise DataError("there is no item in it, only a header", path=path)
     _check_widths(rows, len(names), path)
     columns = {name: [cells[at] for _, cells in rows] for at, name in enumerate(names)}
+    columns = {name: cells for name, cells in columns.items() if not (header and _is_void(name, cells))}
     between = f"separated by {DELIMITERS.get(delimiter, repr(delimiter))}, " if len(names) > 1 else ""
-    note = f"{between}{_encoding_name(encoding)}, {'with' if header else 'without'} a header"
+    note = f"{between}{encoding_name(encoding)}, {'with' if header else 'without'} a header"
     return Table(columns, [line for line, _ in rows], (note,))
 
 
-def _decoded(path: Path, encoding: str | None) -> tuple[str, str]:
+def _named_delimiter(delimiter: str) -> str:
+    r"""A delimiter as it is typed in: one character, or ``\t``.
+
+    >>> _named_delimiter(r"\t"), _named_delimiter("#")
+    ('\t', '#')
+    """
+    delimiter = {r"\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError(f"delimiter = {delimiter!r}", fix=r"use one character, such as ; or \t for tabs")
+    return delimiter
+
+
+def decoded(path: Path, encoding: str | None) -> tuple[str, str]:
     """The text of a file, and its encoding: UTF-8 or what its byte order mark says, else Windows-1252."""
     opener = gzip.open if path.suffix == ".gz" else open
     try:
@@ -74,7 +90,8 @@ def _decoded(path: Path, encoding: str | None) -> tuple[str, str]:
     except (OSError, EOFError) as wrong:
         raise DataError(f"cannot be read: {wrong}", path=path) from None
     if encoding is None:
-        encoding = next((name for bom, name in BOMS.items() if data.startswith(bom)), "utf-8")
+        halves = {data[:1]: "utf-16-be", data[1:2]: "utf-16-le"}.get(b"\x00", "utf-8")  # Latin letters without a mark
+        encoding = next((name for bom, name in BOMS.items() if data.startswith(bom)), halves)
         fallback = "cp1252" if encoding == "utf-8" else None
     else:
         fallback = None
@@ -89,11 +106,12 @@ def _decoded(path: Path, encoding: str | None) -> tuple[str, str]:
             except UnicodeDecodeError:
                 pass
         line = data.count(b"\n", 0, wrong.start) + 1
-        message = f"byte {wrong.start + 1} of the file is not {_encoding_name(encoding)}"
+        message = f"byte {wrong.start + 1} of the file is not {encoding_name(encoding)}"
         raise DataError(message, path=path, line=line, fix="save the file as UTF-8, or name its encoding") from None
 
 
-def _encoding_name(encoding: str) -> str:
+def encoding_name(encoding: str) -> str:
+    """An encoding as people call it."""
     return {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}.get(
         encoding, encoding
     )
@@ -133,11 +151,18 @@ def _csv_records(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, l
         raise DataError(f"not a row of cells: {reason}", path=path, line=line) from None
 
 
-def _is_header(row: Sequence[Any]) -> bool:
-    """Whether a row looks like column names: short, different, and neither empty nor numbers."""
-    names = [cell.strip() if isinstance(cell, str) else "" for cell in row]
-    short = all(0 < len(name) <= LONGEST_NAME and not NUMBER.fullmatch(name) for name in names)
-    return short and len(set(names)) == len(names) and (len(names) > 1 or len(names[0].split()) <= 3)
+def _is_header(row: Sequence[str], others: Sequence[Sequence[str]] = ()) -> bool:
+    """Whether a row looks like column names: short, different, and no numbers.
+
+    A name may be missing above an empty column or one of numbers, such as the index that pandas writes.
+    """
+    names = [cell.strip() for cell in row]
+    given = [name for name in names if name]
+    short = all(len(name) <= LONGEST_NAME and not NUMBER.fullmatch(name) for name in given)
+    below = [other[at].strip() for other in others for at, name in enumerate(names) if not name and at < len(other)]
+    bare = all(not cell or NUMBER.fullmatch(cell) for cell in below)
+    several = len(names) > 1 or len(names[0].split()) <= 3
+    return bool(given) and short and bare and several and len(set(given)) == len(given)
 
 
 def _column_names(row: Sequence[Any], path: Path, line: int) -> list[str]:
@@ -175,16 +200,17 @@ def listed_lines(lines: Sequence[int]) -> str:
 
 # -- Excel ------------------------------------------------------------------------------------------------------------
 def read_excel(path: Path, *, sheet: str | None = None, header: bool | None = None) -> Table:
-    """Read a sheet of an Excel workbook, the first by default."""
+    """Read a sheet of an Excel workbook, by default the first that is not empty."""
     rows, name, others = _sheet_rows(path, sheet)
     rows = [(line, row) for line, row in rows if any(cell is not None for cell in row)]
     width = max((at + 1 for _, row in rows for at, cell in enumerate(row) if cell is not None), default=0)
     if not rows:
-        raise DataError(f"sheet {name!r} is empty", path=path)
+        fix = "name another one: sheet=NAME" if others else None
+        raise DataError(f"sheet {name!r} is empty", path=path, fix=fix)
     rows = [(line, (*row[:width], *[None] * (width - len(row)))) for line, row in rows]
     first = rows[0][1]
     if header is None:
-        header = all(cell is None or isinstance(cell, str) for cell in first) and len(rows) > 1
+        header = all(cell is None or isinstance(cell, str) for cell in first)
     names = _column_names(first if header else [None] * width, path, rows[0][0])
     body = rows[1:] if header else rows
     if not body:
@@ -197,7 +223,7 @@ def read_excel(path: Path, *, sheet: str | None = None, header: bool | None = No
 
 def _is_void(column: str, cells: Sequence[Any]) -> bool:
     """A column without a name and without cells, as between two blocks of a sheet."""
-    return column.startswith("column ") and all(cell is None for cell in cells)
+    return column.startswith("column ") and all(cell is None or cell == "" for cell in cells)
 
 
 def _sheet_rows(path: Path, sheet: str | None) -> tuple[list[tuple[int, tuple[Any, ...]]], str, int]:
@@ -215,9 +241,11 @@ def _sheet_rows(path: Path, sheet: str | None) -> tuple[list[tuple[int, tuple[An
             names = [one.title for one in book.worksheets]
             chosen = sheet if sheet is not None else names[0]
             rows: list[tuple[int, tuple[Any, ...]]] = []
-            if chosen in names:
-                book[chosen].reset_dimensions()  # some programs write wrong ones
-                rows = list(enumerate(book[chosen].iter_rows(values_only=True), start=1))
+            for one in [chosen] if sheet is not None else names:
+                if one in names and not any(cell is not None for _, row in rows for cell in row):
+                    chosen = one
+                    book[one].reset_dimensions()  # some programs write wrong ones
+                    rows = list(enumerate(book[one].iter_rows(values_only=True), start=1))
             book.close()
     except Exception as wrong:  # a damaged file can fail anywhere in its ZIP, XML or cells
         message = f"no Excel workbook that can be read: {wrong}"
@@ -288,7 +316,11 @@ def table_of_frame(frame: Any) -> Table:
 
 
 def _plain(cell: Any) -> Any:
-    return cell.to_pydatetime() if hasattr(cell, "to_pydatetime") else cell
+    """A timestamp or a duration of pandas as one of Python."""
+    for convert in ("to_pydatetime", "to_pytimedelta"):
+        if hasattr(cell, convert):
+            return getattr(cell, convert)()
+    return cell
 
 
 READERS: dict[str, Callable[..., Table]] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from bursar.errors import ConfigError, DataError
 Columns = Mapping[str, Sequence[Any]]
 MOST_CHARACTERS = 32_767  # in a cell of Excel
 MOST_ROWS = 1_048_575
-CELLS = (str, int, float, bool, datetime, date, time, Decimal)  # that Excel has
+CELLS = (str, int, float, bool, datetime, date, time, timedelta, Decimal)  # that Excel has
 
 
 def write_table(columns: Columns, path: Path, kind: str | None = None) -> None:
@@ -93,8 +94,10 @@ def _write_excel(columns: Columns, path: Path) -> None:
     except DataError:
         sheet.close()  # else openpyxl complains when the sheet is forgotten
         raise
+    packed = io.BytesIO()  # a file on a full disk would fail once more when the archive is forgotten
+    book.save(packed)
     with replacing_bytes(path) as file:
-        book.save(file)
+        file.write(packed.getbuffer())
 
 
 def _width(name: str, cells: Sequence[Any]) -> int:
@@ -123,7 +126,7 @@ def _records(columns: Columns) -> Iterator[dict[str, Any]]:
 
 
 def _for_json(cell: Any) -> Any:
-    return str(cell) if isinstance(cell, datetime | date | time | Decimal) else cell
+    return str(cell) if isinstance(cell, datetime | date | time | timedelta | Decimal) else cell
 
 
 def _write_json(columns: Columns, path: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from bursar.corpus.formats.json_files import first_line_object, first_object
 from bursar.corpus.formats.table_files import EXCEL, READERS, Table, listed_lines, suffix_of, table_of_frame
 from bursar.corpus.formats.table_writers import write_table
 from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.errors import DataError
+from bursar.errors import ConfigError, DataError
 from bursar.tasks import KINDS, Task
 
 TEXT_NAMES: tuple[str, ...] = (
@@ -71,22 +72,31 @@ def read(
     group: str | None = None,
     pair: str | None = None,
     skip_empty: bool | str = False,
-    **options: Any,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | str | None = None,
+    sheet: str | None = None,
+    kind: str | None = None,
 ) -> Corpus:
-    """Read a file whose name says what kind of table it is."""
+    """Read a file of a kind, such as ``.csv``; by default as its name says."""
     given = {"text": text, "id": id, "split": split, "group": group, "pair": pair}
-    table = read_table(path, **options)
+    options = {"delimiter": delimiter, "encoding": encoding, "header": header, "sheet": sheet}
+    table = read_table(path, kind, **{name: value for name, value in options.items() if value is not None})
     return corpus_of_table(table, path, given, labels, schema, skip_empty in (True, "yes", "true"))
 
 
-def read_table(path: Path, **options: Any) -> Table:
-    """The columns of a file whose name says what kind of table it is."""
-    reader = READERS.get(suffix_of(path))
-    if path.is_dir() or reader is None:
+def read_table(path: Path, kind: str | None = None, **options: Any) -> Table:
+    """The columns of a file of a kind, such as ``.csv``; by default as its name says."""
+    kind = suffix_of(path) if suffix_of(path) in READERS else kind or ""
+    if path.is_dir() or kind not in READERS:
         raise DataError("not a file of a table", path=path, fix=f"give a file that ends in {', '.join(READERS)}")
-    if reader in (READERS[".csv"], READERS[".xlsx"]) and isinstance(options.get("header"), str):
+    known = list(signature(READERS[kind]).parameters)[1:]
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"a {kind} file has no option {name!r}", fix=f"it has {', '.join(known) or 'none'}")
+    if isinstance(options.get("header"), str):
         options["header"] = options["header"].lower() in ("yes", "true", "1")
-    return reader(path, **options)
+    return READERS[kind](path, **options)
 
 
 def read_frame(
@@ -129,14 +139,14 @@ def _labels_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
     """Tasks to columns, from a mapping or from ``intent=Category;urgency=Priority``."""
     if isinstance(given, str):
         return {task.strip(): column.strip() for task, _, column in (p.partition("=") for p in given.split(";"))}
-    return dict(given or {})
+    return {task: str(column) for task, column in (given or {}).items()}
 
 
 def find_roles(
     table: Table, path: Path, given: Mapping[str, str | None], labels: dict[str, str]
 ) -> tuple[Roles, list[str]]:
     """The roles of the columns: those that were given, and those that can be found out, with notes."""
-    named = {role: column for role, column in given.items() if column is not None}
+    named = {role: str(column) for role, column in given.items() if column is not None}  # a frame may have numbers
     for column in [*named.values(), *labels.values()]:
         _check_column(table, column, path)
     notes = []
@@ -170,7 +180,7 @@ def _check_column(table: Table, column: str, path: Path) -> None:
             f"there is no column {column!r}",
             path=path,
             line=1,
-            fix=f"{known}The columns are {', '.join(table.columns)}",
+            fix=f"{known}The columns are {', '.join(table.columns)}{_about_header(table)}",
         )
 
 
@@ -192,8 +202,13 @@ def _text_column(table: Table, path: Path, taken: set[str]) -> tuple[str, str]:
         "it is not clear which column holds the text",
         path=path,
         line=1,
-        fix=f"name it: text = one of {columns} (in the command line: --text-column)",
+        fix=f"name it: text = one of {columns} (in the command line: --text-column){_about_header(table)}",
     )
+
+
+def _about_header(table: Table) -> str:
+    found = any("without a header" in note for note in table.notes)
+    return "; the first row was not taken for a header: header=yes says that it is" if found else ""
 
 
 def _mean_words(cells: Sequence[Any]) -> float:
@@ -425,4 +440,6 @@ for _name, _kind, _summary, _sniff in (
     ("json", ".json", "an array of JSON objects with any keys", _sniff_json),
     ("json-lines", ".jsonl", "one JSON object per line with any keys", _sniff_json_lines),
 ):
-    FORMATS.add(_name, Format(_name, _summary, _sniff, read, partial(write, kind=_kind), general=True))
+    FORMATS.add(
+        _name, Format(_name, _summary, _sniff, partial(read, kind=_kind), partial(write, kind=_kind), general=True)
+    )

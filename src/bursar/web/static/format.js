@@ -1,7 +1,7 @@
 // Texts that several pages format in the same way.
 
-/** A text as a sentence: with a capital letter and a full stop. */
-export const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}` : "");
+/** A text as a sentence: with a capital letter, unless a file comes first, and a full stop. */
+export const sentence = (text) => (text ? `${/^\S*[.\/]\S/.test(text) ? text[0] : text[0].toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}` : "");
 
 /** An error of the server as sentences: what went wrong, and what to do. */
 export const errorText = ({ message, fix }) => [message || "something went wrong", fix].filter(Boolean).map(sentence).join(" ");

@@ -7,9 +7,11 @@ const place = (id) => document.getElementById(id);
 const { csrf } = place("main").dataset;
 const notice = place("notice");
 const form = place("project");
+const skipEmpty = place("skip-empty");
 const PAUSE = 400; // milliseconds without typing before the cost is asked for
 const NO_COLUMN = "";
 let found = null; // what was found out about the file
+let proposed = ""; // name of the project, until the lead changes it
 let asked = 0; // requests for the cost: only the newest is shown
 
 async function call(path, body, headers = { "Content-Type": "application/json" }) {
@@ -32,16 +34,21 @@ async function attempt(work) {
 
 // -- the file --------------------------------------------------------------------------------------------------------
 async function take(file) {
+  skipEmpty.checked = false;
   const headers = { "Content-Type": "application/octet-stream" };
   const look = await attempt(() => call(`/tables?${new URLSearchParams({ name: file.name })}`, file, headers));
-  if (!look) return;
-  if (!form.name.value) form.name.value = file.name.replace(/\.[A-Za-z.]+$/, "").replace(/[^A-Za-z0-9 ._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  if (!look) {
+    found = null;
+    place("found").hidden = form.hidden = true; // else the file before would seem to be this one
+    return;
+  }
+  if (form.name.value === proposed) form.name.value = proposed = file.name.replace(/\.[A-Za-z.]+$/, "").replace(/[^A-Za-z0-9 ._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
   show(look);
   if (!place("tasks").childElementCount) addTask();
 }
 
 async function lookAgain(text, id) {
-  const look = await attempt(() => call("/look", JSON.stringify({ table: found.table, text, id })));
+  const look = await attempt(() => call("/look", JSON.stringify({ table: found.table, text, id, skip_empty: skipEmpty.checked })));
   if (look) show(look);
 }
 
@@ -57,7 +64,7 @@ function show(look) {
   const ids = place("ids");
   ids.replaceChildren(option(NO_COLUMN, "found by themselves, or numbers of rows"), ...look.columns.map(({ name }) => option(name)));
   ids.value = look.id ?? NO_COLUMN;
-  ids.parentElement.hidden = look.columns.length < 2;
+  ids.parentElement.hidden = skipEmpty.parentElement.hidden = look.columns.length < 2;
   for (const select of form.querySelectorAll("[data-field=column]")) fillColumns(select);
   if (look.problem) showNotice(notice, errorText({ message: look.problem, fix: look.fix }), "wrong");
   form.create.disabled = Boolean(look.problem);
@@ -82,6 +89,7 @@ function fillColumns(select) {
 const input = place("file");
 input.addEventListener("change", () => input.files[0] && take(input.files[0]));
 place("drop").addEventListener("submit", (event) => event.preventDefault());
+skipEmpty.addEventListener("change", () => lookAgain(found.text, found.id));
 place("ids").addEventListener("change", (event) => lookAgain(found.text, event.target.value || null));
 for (const name of ["dragover", "drop"]) {
   document.addEventListener(name, (event) => {
@@ -120,6 +128,7 @@ const wishes = () => ({
   table: found.table,
   text: found.columns.length > 1 ? found.text : null,
   id: found.id,
+  skip_empty: skipEmpty.checked,
   tasks: tasks(),
   hourly: Number(form.hourly.value),
   currency: form.currency.value.trim(),
@@ -133,6 +142,7 @@ function estimateSoon() {
 
 /** Show what labelling everything costs, as far as the tasks are named. */
 async function estimate() {
+  if (!found) return;
   const wished = wishes();
   const named = wished.tasks.length && wished.tasks.every(({ name, kind, labels, column }) => name && (labels || column || kind === "regression"));
   if (!named || found.problem) return;
