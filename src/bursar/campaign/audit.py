@@ -118,7 +118,6 @@ def audited(ledger: Ledger, tasks: Mapping[str, Task]) -> dict[str, HeldOut]:
 
 
 def _guessed(task: Task, gold: Corpus, known: IntArray, guess: Mapping[str, Any]) -> Ragged:
-    """The label rows that were predicted for some items."""
     rows = [task.encode(guess[gold.ids[at]], int(gold.words[at])) for at in known.tolist()]
     return Ragged.of(rows, task.width, task.dtype)
 

@@ -137,9 +137,8 @@ class Campaign:
                 allocator().check_learner(self.config, self.corpus.schema)
         elif known != begun:
             place, fix = (self.folder, "folder") if self.config.ledger is None else (self.ledger.where, "schema")
-            raise ConfigError(
-                f"{place} was started with other settings or on another corpus", fix=f"choose another {fix}"
-            )
+            fix = f"choose another {fix}"
+            raise ConfigError(f"{place} was started with other settings or on another corpus", fix=fix)
         self.ledger.decide(begun)
         if self.ledger.decision(RoundSelection, 0) is None:
             self.ledger.decide(self.start.first(self.terms, self.models, self.audit, self.watcher))

@@ -42,17 +42,15 @@ RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
     for name in (config.strategy.name, *(config.compare if beside else ())):
         strategy = strategy_in_use(config.arm(name))
         if lacking := lacks(config, strategy):
-            raise ConfigError(
-                f"strategy {strategy.name} needs {' and '.join(sorted(lacking))}, "
-                f"which the learner {config.learner.name!r} does not give",
-                fix=_way_out(config, lacking),
-            )
+            needs = f"strategy {strategy.name} needs {' and '.join(sorted(lacking))}"
+            message = f"{needs}, which the learner {config.learner.name!r} does not give"
+            raise ConfigError(message, fix=_way_out(config, lacking))
 
 
 def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
     """Refuse strategies and limits that do not fit the tasks."""
-    named = [strategy.task] if strategy.task is not None else []
-    wanted = [("strategy.name", task) for task in named] + [("strategy.weights", task) for task in strategy.weights]
+    wanted = [("strategy.name", strategy.task)] if strategy.task is not None else []
+    wanted += [("strategy.weights", task) for task in strategy.weights]
     wanted += [("limits.tasks", task) for task in limits.tasks]
     wanted += [(f"limits.hours.{who}", task) for who, hours in limits.hours.items() for task in hours.tasks]
     bins = strategy.matching.by if strategy.matching is not None else None
@@ -66,10 +64,8 @@ def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: Limits
         if not isinstance(tasks[task], Classification):
             raise ConfigError(f"{key}: task {task!r} has more than one label an item", fix="use a classification task")
     if strategy.one_label and not any(isinstance(task, Classification) for task in tasks.values()):
-        raise ConfigError(
-            f"strategy {strategy.name} needs a task with one label an item, and none of {', '.join(tasks)} is one",
-            fix="add a classification task, or use BALD",
-        )
+        message = f"strategy {strategy.name} needs a task with one label an item, and none of {', '.join(tasks)} is one"
+        raise ConfigError(message, fix="add a classification task, or use BALD")
     if limits.group is not None and limits.group.by == "group" and not has_groups:
         raise ConfigError("limits.group: the items of this corpus have no groups", fix="use by = 'label:TASK'")
 
@@ -81,12 +77,7 @@ def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
 
 
 def strategy_in_use(config: CampaignConfig) -> Strategy:
-    """The campaign's strategy, or its fallback if the learner lacks what it asks for.
-
-    >>> from bursar.campaign.config import parse_config
-    >>> strategy_in_use(parse_config({})).start, strategy_in_use(parse_config({"learner": {"name": "scikit"}})).start
-    ('cover', 'random')
-    """
+    """The campaign's strategy, or its fallback if the learner lacks what it asks for."""
     made = config.strategy.make()
     if made.fallback is None or not _missing(config, made):
         return made

@@ -63,10 +63,8 @@ class CampaignConfig(Section):
         for name in [self.strategy.name, *self.compare]:
             chosen = make_strategy(name)
             if self.limits and not chosen.keeps_limits:
-                raise ConfigError(
-                    f"strategy {chosen.name} cannot keep to limits",
-                    fix="use one that scores items, such as MT-AVG or UDJS, or remove the limits",
-                )
+                fix = "use one that scores items, such as MT-AVG or UDJS, or remove the limits"
+                raise ConfigError(f"strategy {chosen.name} cannot keep to limits", fix=fix)
         if self.budget.patience is not None and self.corpus.dev is None and not self.budget.dev_items:
             raise ConfigError("budget.patience needs development items", fix="name a split as corpus.dev")
         return self
@@ -114,16 +112,16 @@ class CampaignConfig(Section):
         weights = self.strategy.weights if chosen.weighted else {}
         own = chosen.name == make_strategy(self.strategy.name).name
         update = {"name": chosen.name, "weights": weights, "start": self.strategy.start if own else None}
-        mine = self.strategy.model_copy(update=update)
         share = self.audit.share if chosen.needs_model else 0.0
-        audit = self.audit.model_copy(update={"share": share, "shadow": False})
-        learner = self.learner
-        if chosen.alone and learner.log_steps:  # models of single tasks have no policy
-            learner = learner.model_copy(update={"log_steps": False})
-        ledger = self.ledger and self.ledger.for_arm(chosen.name)
-        changed = {"strategy": mine, "compare": [], "audit": audit, "learner": learner, "ledger": ledger}
-        if not (chosen.by_label and chosen.keeps_limits):
-            changed["allocation"] = None
+        log_steps = self.learner.log_steps and not chosen.alone  # models of single tasks have no policy
+        changed = {
+            "strategy": self.strategy.model_copy(update=update),
+            "compare": [],
+            "audit": self.audit.model_copy(update={"share": share, "shadow": False}),
+            "learner": self.learner.model_copy(update={"log_steps": log_steps}),
+            "ledger": self.ledger and self.ledger.for_arm(chosen.name),
+            "allocation": self.allocation if chosen.by_label and chosen.keeps_limits else None,
+        }
         return self.model_copy(update=changed)
 
 
@@ -149,10 +147,8 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         if first["type"] == "extra_forbidden":
             raise ConfigError(f"{where}: {key} is no key", fix=_known_keys(first["loc"])) from None
         given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # a URL may hold a password
-        raise ConfigError(
-            f"{where}: {key}{given}: {first['msg'].removeprefix('Value error, ')}",
-            fix=f"for instance {key} = {_default_of(first['loc'])}",
-        ) from None
+        message = f"{where}: {key}{given}: {first['msg'].removeprefix('Value error, ')}"
+        raise ConfigError(message, fix=f"for instance {key} = {_default_of(first['loc'])}") from None
 
 
 def _known_keys(place: tuple[int | str, ...]) -> str:

@@ -67,13 +67,7 @@ def curves_of(result: RunResult) -> dict[str, LearningCurve]:
 
 
 def compare(mine: LearningCurve, other: LearningCurve) -> CurveComparison | None:
-    """Compare two strategies at equal cost; ``None`` if one of them has a single point.
-
-    >>> mine = LearningCurve("MT-AVG", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.9])})
-    >>> other = LearningCurve("RANDOM", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.7])})
-    >>> compare(mine, other).saved
-    0.25
-    """
+    """Compare two strategies at equal cost; ``None`` if one of them has a single point."""
     saving = saved_at_equal_money((mine.money, mine.mean), (other.money, other.mean))
     if saving is None:
         return None
@@ -227,12 +221,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
-    """The mean with its 90 % interval by Student's t; without one for a single value.
-
-    >>> mean, low, high = mean_interval([1.0, 2.0, 3.0])
-    >>> mean, round(low, 3), round(high, 3)
-    (2.0, 0.314, 3.686)
-    """
+    """The mean with its 90 % interval by Student's t; without one for a single value."""
     mean = fmean(values)
     if len(values) < 2:
         return mean, None, None
@@ -278,12 +267,7 @@ def area_by_seed(curves: Mapping[str, Mapping[int, LearningCurve]]) -> dict[str,
 
 
 def paired(arm: str, other: str, areas: Mapping[str, Mapping[int, float]]) -> Difference | None:
-    """The paired difference of two arms over the seeds that both have; ``None`` if they share none.
-
-    >>> found = paired("COVER", "RANDOM", {"COVER": {0: 0.8, 1: 0.7}, "RANDOM": {0: 0.7, 1: 0.6, 2: 0.1}})
-    >>> found.seeds, round(found.mean, 3), found.clear
-    (2, 0.1, True)
-    """
+    """The paired difference of two arms over the seeds that both have; ``None`` if they share none."""
     shared = [seed for seed in areas[arm] if seed in areas[other]]
     if not shared:
         return None

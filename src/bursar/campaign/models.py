@@ -110,10 +110,8 @@ class Models:
         """Refuse labels that cannot be trained on, without loading a built-in learner."""
         for name in items.schema.keys() - self.may_nest:
             if items.schema[name].kind == "tagging" and overlapping(items.labels[name].rows, items.words).any():
-                raise LabelError(
-                    f"item {items.ids[0]!r}: spans of task {name!r} overlap, and the learner predicts one tag per word",
-                    fix="mark spans that do not overlap",
-                )
+                what = f"spans of task {name!r} overlap, and the learner predicts one tag per word"
+                raise LabelError(f"item {items.ids[0]!r}: {what}", fix="mark spans that do not overlap")
         if self.config.learner.name not in (*SHARERS, *TAGGERS):
             self.check(items)
 
@@ -138,7 +136,6 @@ class Models:
 
     @property
     def newest(self) -> str | None:
-        """The name of the latest fitted model."""
         return None if self._fitted is None else self._fitted[0]
 
     def saved(self) -> SavedModel:
@@ -148,7 +145,7 @@ class Models:
         place = self.folder / self._fitted[0]
         if not (place / "fit.json").is_file():  # removed from disk
             self._save(place, self.untrained(), self._fitted[1])
-        return SavedModel.read(place, self.config.learner.name, self.options, self.tasks, self.trust)
+        return SavedModel(self.config.learner.name, self.options, self.tasks, files_of(place), self.trust)
 
     def named(self, name: str) -> Learner | None:
         """The model of this name, if it is still on disk."""
@@ -174,8 +171,7 @@ class Models:
         }
         if self.config.budget.dev_items and dev is not None:  # annotated in this campaign, so they may be corrected
             about["dev"] = _labels_of(dev)
-        text = json.dumps(about, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        return _digest_of(about)
 
     def _load(self, place: Path, learner: Learner) -> tuple[float | None] | None:
         """Restore the learner from disk; ``None`` if the model is missing or damaged, so that it is trained again."""
@@ -203,6 +199,11 @@ class Models:
             shutil.rmtree(old, ignore_errors=True)
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The contents of the files of a folder, by path."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @dataclass(frozen=True, eq=False)
 class SavedModel:
     """A trained model to send to a worker: its files, and how to make its learner."""
@@ -213,19 +214,11 @@ class SavedModel:
     files: Mapping[str, bytes]
     trust: bool = False
 
-    @classmethod
-    def read(
-        cls, place: Path, learner: str, options: Mapping[str, Any], tasks: Mapping[str, Task], trust: bool = False
-    ) -> SavedModel:
-        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        return cls(learner, options, tasks, files, trust)
-
     @cached_property
     def kind(self) -> str:
         """A digest of how the learner is made."""
         tasks = {name: task.describe() for name, task in self.tasks.items()}
-        text = json.dumps([self.learner, dict(self.options), tasks], sort_keys=True, default=str)
-        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        return _digest_of([self.learner, dict(self.options), tasks])
 
     @cached_property
     def digest(self) -> str:
@@ -254,14 +247,16 @@ class SavedModel:
             try:
                 restore(learner, Path(folder), self.trust)
             except LearnerError as wrong:
-                raise LearnerError(
-                    f"a worker cannot load the model: {wrong.message}",
-                    fix="every node needs the same versions, and the encoder where that is a folder; nodes with other "
-                    'processors need learner.precision = "float32"',
-                ) from wrong
+                fix = "every node needs the same versions, and the encoder where that is a folder; "
+                fix += 'nodes with other processors need learner.precision = "float32"'
+                raise LearnerError(f"a worker cannot load the model: {wrong.message}", fix=fix) from wrong
 
 
 _LOADED: dict[str, tuple[str, Learner]] = {}  # in this process: the kind, digest and learner of the latest model
+
+
+def _digest_of(about: Any) -> str:
+    return hashlib.blake2b(json.dumps(about, sort_keys=True, default=str).encode(), digest_size=12).hexdigest()
 
 
 def _labels_of(items: Corpus) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -85,10 +85,10 @@ class Question:
 
     @property
     def stage(self) -> str:
-        """The name of the stage for observers."""
         return "scoring" if self.ask == "scores" else "reading"
 
 
+@dataclass(frozen=True)
 class PoolScoring:
     """Scores many items with a campaign's models, in shards.
 
@@ -96,10 +96,9 @@ class PoolScoring:
     model. Finished shards are kept in ``folder``, if given, until ``forget``.
     """
 
-    def __init__(
-        self, saved: Callable[[], SavedModel], folder: Path | None = None, engine: Engine = THIS_PROCESS
-    ) -> None:
-        self.saved, self.folder, self.engine = saved, folder, engine
+    saved: Callable[[], SavedModel]
+    folder: Path | None = None
+    engine: Engine = THIS_PROCESS
 
     def scores(
         self, learner: Learner, strategy: Strategy, items: Corpus, seed: int, progress: Progress = no_progress
@@ -112,7 +111,6 @@ class PoolScoring:
         return Scored.concatenate([_scored(items.schema, part) for part in parts] or [nothing])
 
     def vectors(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """The model's vectors of items."""
         if not len(items):
             return learner.vectors(items.unlabelled())
         return np.concatenate([part["vectors"] for part in self._ask(learner, items, Question("vectors"), progress)])
@@ -140,10 +138,8 @@ class PoolScoring:
         engine = THIS_PROCESS if few else self.engine
         store = None if few or self.folder is None else ArrayStore(self.folder)
         load: Callable[[], Learner] = lambda: learner  # noqa: E731
-        units: list[Unit] = [
-            {"question": asdict(question), "from": part.start, "to": part.stop}
-            for part in split_evenly(len(items), -(-len(items) // SHARD))
-        ]
+        parts = split_evenly(len(items), -(-len(items) // SHARD))
+        units: list[Unit] = [{"question": asdict(question), "from": part.start, "to": part.stop} for part in parts]
 
         def filled(unit: Unit) -> Unit:
             return {**unit, "corpus": items.take(np.arange(unit["from"], unit["to"]))}
@@ -156,13 +152,15 @@ class PoolScoring:
         return run_units(partial(answer, load=load), units, engine=engine, store=store, watcher=watcher, fill=filled)
 
 
+@dataclass
 class _Watcher(UnitObserver):
     """Sums the progress of shards."""
 
-    def __init__(self, stage: str, progress: Progress) -> None:
-        self.stage, self.progress = stage, progress
-        self.total, self.finished_ones = 1, 0
-        self.begun_ones: dict[int, float] = {}  # progress of shards by their first item
+    stage: str
+    progress: Progress
+    total: int = 1
+    finished_ones: int = 0
+    begun_ones: dict[int, float] = field(default_factory=dict)  # progress of shards by their first item
 
     def begun(self, total: int, stored: int) -> None:
         self.total, self.finished_ones = max(1, total), stored
@@ -227,10 +225,10 @@ def _scored(tasks: Mapping[str, Any], arrays: Arrays) -> Scored:
 def _arrays(what: str, columns: Mapping[str, Any]) -> Arrays:
     """Dataclasses of arrays, one for each task, as arrays by name."""
     return {
-        f"{what} {number} {field.name}": np.asarray(getattr(column, field.name))
+        f"{what} {number} {each.name}": np.asarray(getattr(column, each.name))
         for number, column in enumerate(columns.values())
-        for field in fields(column)
-        if getattr(column, field.name) is not None
+        for each in fields(column)
+        if getattr(column, each.name) is not None
     }
 
 
@@ -239,7 +237,7 @@ def _columns(what: str, tasks: Mapping[str, Any], arrays: Arrays, *kinds: type) 
     found: dict[str, Any] = {}
     for number, name in enumerate(tasks):
         for kind in kinds:
-            values = {field.name: arrays.get(f"{what} {number} {field.name}") for field in fields(kind)}
+            values = {each.name: arrays.get(f"{what} {number} {each.name}") for each in fields(kind)}
             if next(iter(values.values())) is not None:
                 found[name] = kind(**{key: v if v is None or v.ndim else v.item() for key, v in values.items()})
     return found or None

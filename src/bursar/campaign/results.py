@@ -176,10 +176,8 @@ class RunResult(JsonRecord):
             found = json.loads(text)
             version = found.get("schema_version")
             if version != SCHEMA_VERSION:
-                raise ConfigError(
-                    f"this result has schema version {version}, and this Bursar reads version {SCHEMA_VERSION}",
-                    fix="write it again with: bursar report RUN --json",
-                )
+                message = f"this result has schema version {version}, and this Bursar reads version {SCHEMA_VERSION}"
+                raise ConfigError(message, fix="write it again with: bursar report RUN --json")
             return cls.model_validate(found | {"config": parse_config(found["config"])})
         except (ValueError, AttributeError, KeyError, ValidationError) as wrong:
             raise ConfigError(f"this is not the result of a run: {wrong}") from None

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
+
+ANEW = "choose another --run folder, or start anew with --fresh"
 
 
 class Run:
@@ -115,33 +118,23 @@ class Run:
         }
         stored = json.loads(path.read_text()) if path.exists() else None
         if stored is not None and stored["campaign"].get("ledger") != mine["campaign"].get("ledger"):
-            raise ConfigError(
-                f"{self.folder} was started with its ledger in another place",
-                fix="use the same ledger.url, or choose another --run folder",
-            )
-        begun = self._begun()
+            message = f"{self.folder} was started with its ledger in another place"
+            raise ConfigError(message, fix="use the same ledger.url, or choose another --run folder")
+        with closing(self.open_ledger(self.arms[0])) as ledger:
+            begun = ledger.decision(CampaignBegun, 0)  # None if the campaign was refused before it
         if stored is None or begun is None:
             if begun not in (None, CampaignBegun(round=0, settings=mine["digest"], corpus=mine["corpus"])):
-                raise ConfigError(
-                    f"the ledger of {self.folder} was started with other settings or on another corpus",
-                    fix="choose another --run folder, and another schema in ledger.url if there is one",
-                )
+                message = f"the ledger of {self.folder} was started with other settings or on another corpus"
+                fix = "choose another --run folder, and another schema in ledger.url if there is one"
+                raise ConfigError(message, fix=fix)
             self._write_down(mine)
             return
         self._check_corpus(stored["corpus"])
         if stored["digest"] != mine["digest"]:
             changed = ", ".join(differences(stored["campaign"], mine["campaign"])) or "a default"
-            raise ConfigError(
-                f"{self.folder} was started with other settings: {changed}",
-                fix="choose another --run folder, or start anew with --fresh",
-            )
+            raise ConfigError(f"{self.folder} was started with other settings: {changed}", fix=ANEW)
         if stored["campaign"] != mine["campaign"]:  # another name, comparison or advice, which change no result
             self._write_down(stored | {"campaign": mine["campaign"]})
-
-    def _begun(self) -> CampaignBegun | None:
-        """The first decision in the ledger; ``None`` if the campaign was refused before it."""
-        with closing(self.open_ledger(self.arms[0])) as ledger:
-            return ledger.decision(CampaignBegun, 0)
 
     def _write_down(self, about: dict[str, Any]) -> None:
         draft = self.folder / f"{CONFIG_FILE}.draft"
@@ -150,15 +143,8 @@ class Run:
 
     def _check_corpus(self, fingerprint: str) -> None:
         if fingerprint != self.parts.fingerprint:
-            raise ConfigError(
-                f"{self.folder} was started on another corpus than {self.config.corpus.source} now holds",
-                fix="choose another --run folder, or start anew with --fresh",
-            )
-
-    @property
-    def versions(self) -> dict[str, str]:
-        stored = json.loads((self.folder / CONFIG_FILE).read_text())
-        return dict(stored.get("versions", {}))
+            message = f"{self.folder} was started on another corpus than {self.config.corpus.source} now holds"
+            raise ConfigError(message, fix=ANEW)
 
     # -- the result --------------------------------------------------------------------------------------------------
     def result(self) -> RunResult:
@@ -167,7 +153,7 @@ class Run:
         found = RunResult(
             name=self.config.name,
             config=self.config,
-            versions=self.versions,
+            versions=json.loads((self.folder / CONFIG_FILE).read_text()).get("versions", {}),
             strategy=self.arms[0],
             tasks={n: TaskSummary(kind=t.kind, metric=t.metric, labels=len(t.labels)) for n, t in schema.items()},
             corpus=CorpusSummary(
@@ -239,8 +225,9 @@ def run_campaign(
             getattr(watchers[arm], what)(*arguments)
 
         workers = workers if engine is THIS_PROCESS else 1
-        here = run if workers <= 1 else None
-        run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, forward)
+        # Another process opens the run for itself.
+        opened = partial(Run.open, run.folder, trust=run.trust) if workers > 1 else lambda: run
+        run_all([partial(_run_arm, opened, arm, engine) for arm in run.arms], workers, forward)
     if run.config.oracle is None:
         return run.result()
     try:
@@ -250,20 +237,10 @@ def run_campaign(
     return run.result()
 
 
-@dataclass
-class _Arm:
-    """One arm as a unit of work; another process opens the run for itself."""
-
-    run: Run | None
-    folder: Path
-    name: str
-    trust: bool
-    engine: Engine
-
-    def __call__(self, callback: ProgressCallback) -> None:
-        run = self.run or Run.open(self.folder, trust=self.trust)
-        with closing(run.campaign(self.name, _ArmObserver(self.name, callback), self.engine)) as campaign:
-            campaign.run(GoldAnnotator(run.parts.corpus))
+def _run_arm(opened: Callable[[], Run], name: str, engine: Engine, callback: ProgressCallback) -> None:
+    run = opened()
+    with closing(run.campaign(name, _ArmObserver(name, callback), engine)) as campaign:
+        campaign.run(GoldAnnotator(run.parts.corpus))
 
 
 @dataclass

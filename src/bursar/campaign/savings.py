@@ -74,7 +74,6 @@ class Points:
 
     @property
     def mine(self) -> BoolArray:
-        """Which of them are the strategy's."""
         return self.chosen > 0
 
     def take(self, which: BoolArray) -> Points:
@@ -171,11 +170,7 @@ def saved_against_random(result: RunResult) -> SavedShare | None:
 
 
 def is_known(low: float, high: float) -> bool:
-    """Whether an interval is informative: it must not contain both nothing and a lot, saved or lost.
-
-    >>> is_known(0.05, 0.6), is_known(-0.1, 0.15), is_known(-0.1, 0.4)
-    (True, True, False)
-    """
+    """Whether an interval is informative: it must not contain both nothing and a lot, saved or lost."""
     return not low <= 0 <= high or -A_LOT < low <= high < A_LOT
 
 

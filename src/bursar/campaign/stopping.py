@@ -72,13 +72,7 @@ class KnownRound:
 def advise(
     rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
 ) -> StoppingAdvice:
-    """The advice after these rounds; ``next_money`` is the cost of the next one, by default that of the latest.
-
-    >>> steep = [KnownRound(500 * k, 1 - 0.6 * k**-0.5, {"intent": 0.9}) for k in range(1, 6)]
-    >>> found = advise(steep, next_money=500)
-    >>> found.stop, found.settled, found.low < 0.6 * (5**-0.5 - 6**-0.5) < found.high
-    (False, False, True)
-    """
+    """The advice after these rounds; ``next_money`` is the cost of the next one, by default that of the latest."""
     scores = _scores(rounds)
     settled = _settled(rounds, scores, settings)
     lacking = _lacking(rounds, scores)
@@ -236,7 +230,6 @@ class LearningCurve:
         return cls(weight / weight.sum(), level)
 
     def gain(self, times: float) -> float:
-        """The expected gain at a multiple of the money."""
         return float((self.weight * SLOPES * rise(times, BENDS)).sum())
 
     def interval(self, times: float, share: float) -> tuple[float, float]:
@@ -252,7 +245,6 @@ class LearningCurve:
         return float(gains[starts[best]]) if starts[best] else 0.0, float(gains[ends[best]])
 
     def expected(self, times: FloatArray) -> FloatArray:
-        """The score at multiples of the money spent so far."""
         return np.array([(self.weight * (self.level + SLOPES * rise(t, BENDS))).sum() for t in times.tolist()])
 
 

@@ -61,10 +61,8 @@ for command in (
 
 
 def _refuse_moved(context: typer.Context) -> None:
-    raise ConfigError(
-        f"bursar {context.info_name} is no longer part of the package",
-        fix=f"in a checkout of the repository, run: python -m experiments {MOVED[str(context.info_name)]}",
-    )
+    fix = f"in a checkout of the repository, run: python -m experiments {MOVED[str(context.info_name)]}"
+    raise ConfigError(f"bursar {context.info_name} is no longer part of the package", fix=fix)
 
 
 for moved in MOVED:

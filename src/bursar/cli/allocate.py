@@ -112,7 +112,7 @@ def allocate(
 
         write_page(render_allocation(found, (table or campaign or page).stem, about), page)
     if settings.as_json:
-        print_json({**found.describe(), **({"measured": about} if about else {})})
+        print_json(found.describe() | ({"measured": about} if about else {}))
     else:
         _print_advice(found)
     if page is not None:
@@ -122,10 +122,8 @@ def allocate(
 def _check_given(campaign: Path | None, table: Path | None, settings: SplitSettings) -> None:
     """Require a campaign, or a table without options about measuring."""
     if table is None and campaign is None:
-        raise ConfigError(
-            "no campaign and no table given",
-            fix="name a campaign, or pass your own estimates with --table FILE",
-        )
+        fix = "name a campaign, or pass your own estimates with --table FILE"
+        raise ConfigError("no campaign and no table given", fix=fix)
     if table is not None and campaign is not None:
         raise ConfigError("both a campaign and a table given", fix="pass only one of the two")
     for option, given in (("--informer", settings.informer), ("--rater", settings.rater)):

@@ -55,9 +55,8 @@ class Connection:
         if address is None:
             raise ConfigError("the address of Label Studio is not known", fix=f"pass --url or set ${URL}")
         if self.token is None:
-            raise ConfigError(
-                "no Label Studio token given", fix=f"copy it from your Label Studio account into ${TOKEN}"
-            )
+            fix = f"copy it from your Label Studio account into ${TOKEN}"
+            raise ConfigError("no Label Studio token given", fix=fix)
         studio = Studio(address, self.token)
         studio.whoami()
         self.start(place)
@@ -79,10 +78,8 @@ class Connection:
             return
         config = bursar.load_config(self.run)
         if config.costs.pricing != "predicted":
-            raise ConfigError(
-                f"{self.run} is a simulation: it computes prices from gold labels (costs.pricing = 'gold')",
-                fix='set costs.pricing = "predicted" for a campaign that people annotate',
-            )
+            message = f"{self.run} is a simulation: it computes prices from gold labels (costs.pricing = 'gold')"
+            raise ConfigError(message, fix='set costs.pricing = "predicted" for a campaign that people annotate')
         current = bursar.Run(place, config)
         with current.locked():
             current.pin()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -72,26 +73,23 @@ class DataSettings:
             return corpus
         about = f"no label names for {', '.join(lacking)}" if lacking else "no tasks"
         question = f"The dataset has {about}. Tasks to annotate (NAME:KIND:LABEL,LABEL; …)"
-
-        def read(answer: str) -> bursar.Corpus:
-            return with_wished_tasks(corpus, _split([answer]))
-
-        return ask(question, "--tasks", None, read, f"the dataset has {about}: ")
+        read = partial(with_wished_tasks, corpus)
+        return ask(question, "--tasks", None, lambda answer: read(_split([answer])), f"the dataset has {about}: ")
 
     def _columns(self, wished: Sequence[str], labels: Mapping[str, str]) -> dict[str, Any]:
         """The roles of columns, and the tasks that the labels of columns must fit."""
         from bursar.annotation.projects import task_of
 
         tasks = [task_of(text) for text in wished if ":" in text and text.partition(":")[0].strip() in labels]
-        given = {"text": self.text_column, "id": self.id_column, "labels": dict(labels) or None}
-        described = {"tasks": {task.name: task for task in tasks}} if tasks else {}
-        return {role: column for role, column in given.items() if column is not None} | described
+        described = {task.name: task for task in tasks}
+        given = {"text": self.text_column, "id": self.id_column, "labels": dict(labels), "tasks": described}
+        return {role: value for role, value in given.items() if value is not None and value != {}}
 
     def _label_columns(self) -> dict[str, str]:
         columns = {}
         for text in _split(self.label_columns or ()):
-            task, equals, column = (part.strip() for part in text.partition("="))
-            if not equals or not task or not column:
+            task, _, column = (part.strip() for part in text.partition("="))
+            if not task or not column:
                 fix = "write TASK=COLUMN, as in intent=Category"
                 raise ConfigError(f"--label-columns: {text!r} names no task and column", fix=fix)
             columns[task] = column
@@ -136,19 +134,14 @@ class ProjectSettings:
         if hourly is None and not prices:
             hourly = ask("Cost of an hour of annotation", "--hourly", usual.hourly, _amount)
         currency = self.currency if self.currency is not None else ask("Currency", "--currency", usual.currency, str)
+        same = ("rounds", "seed_items", "dev_items", "learner", "forget_labels", "seed", "ledger")
         wishes = Wishes(
             name=self.name or _name_of(project),
             hourly=hourly,
             currency=currency,
             budget=self.budget if self.budget is not None else 0.0,
             prices=prices,
-            rounds=self.rounds,
-            seed_items=self.seed_items,
-            dev_items=self.dev_items,
-            learner=self.learner,
-            forget_labels=self.forget_labels,
-            seed=self.seed,
-            ledger=self.ledger,
+            **{name: getattr(self, name) for name in same},
         )
         if self.budget is None:
             everything = full_cost(corpus, wishes)
@@ -160,7 +153,8 @@ class ProjectSettings:
                 return amount
 
             wishes = replace(wishes, budget=ask(f"Total budget ({cost})", "--budget", None, budget, f"{cost}: "))
-        return replace(wishes, strategy=self.strategy or ask("Strategy", "--strategy", "auto", _strategy))
+        strategy = self.strategy or ask("Strategy", "--strategy", "auto", lambda name: bursar.make_strategy(name).name)
+        return replace(wishes, strategy=strategy)
 
 
 @grouped
@@ -235,22 +229,17 @@ def _amount(answer: str) -> float:
     return amount
 
 
-def _strategy(answer: str) -> str:
-    return bursar.make_strategy(answer).name
-
-
 def _prices(given: Sequence[str] | None) -> dict[str, dict[str, float]]:
     prices: dict[str, dict[str, float]] = {}
     for text in given or ():
         place, _, amount = text.partition("=")
         task, _, key = place.rpartition(".")
         try:
-            value = float(amount)
+            prices.setdefault(task, {})[key] = float(amount)
         except ValueError:
             task = ""
         if not task:
             raise ConfigError(f"{text!r} is not a price", fix="write TASK.per_item=AMOUNT")
-        prices.setdefault(task, {})[key] = value
     return prices
 
 

@@ -70,9 +70,8 @@ class Method:
         if self.entropy is not None and not 0 <= self.entropy < math.inf:
             raise ConfigError(f"--entropy {self.entropy} is out of range", fix="use 0 or more, such as 0.5")
         if self.kind == "dynamic" and self.estimator not in (None, SELF_NORMALISED):
-            raise ConfigError(
-                f"--estimator {self.estimator} cannot learn dynamic policies", fix=f"use {SELF_NORMALISED}"
-            )
+            fix = f"use {SELF_NORMALISED}"
+            raise ConfigError(f"--estimator {self.estimator} cannot learn dynamic policies", fix=fix)
         function: Callable[..., Improvement] = improve if self.kind == "fixed" else learn_dynamic
         usual = {name: parameter.default for name, parameter in signature(function).parameters.items()}
         given: dict[str, Any] = {"reward": self.reward, "estimator": self.estimator, "entropy": self.entropy}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
+from bursar.cli.data import all_formats
 from bursar.cli.options import JsonOption, ProjectArgument, TrustOption, check_output_file, grouped
 from bursar.cli.output import ProgressBar, print_json, print_table
 from bursar.errors import ConfigError
@@ -17,12 +18,6 @@ from bursar.errors import ConfigError
 if TYPE_CHECKING:
     from bursar.annotation.labelled import NewestModel
     from bursar.predictions import Predictions
-
-
-def _formats() -> list[str]:
-    from bursar.corpus import FORMATS
-
-    return FORMATS.names()
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ class PredictSettings:
         "-f",
         metavar="NAME",
         help="Write the labels in one of the formats of 'bursar data list', such as conll or doccano, not as a table.",
-        autocompletion=_formats,
+        autocompletion=all_formats,
     )
     tasks: str | None = Option(None, metavar="TASK,TASK", help="Only these tasks. Default: all.")
     threshold: list[str] | None = Option(
@@ -114,13 +109,13 @@ def parse_thresholds(given: Iterable[str] | None) -> float | dict[str, float]:
 
 
 def _summary(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> dict[str, Any]:
-    accepted = {about.task: about.to_json() for about in found.accepted(thresholds)}
-    steps = {name: [step.to_json() for step in found.ladder(name)] for name in found.tasks}
-    trained = {"round": model.round, "items": model.items, "labels": dict(model.labels)}
-    written = None if out is None else str(out)
-    return {"out": written, "items": len(found), "by": found.counts(), "model": trained} | {
-        "accepted": accepted,
-        "thresholds": steps,
+    return {
+        "out": None if out is None else str(out),
+        "items": len(found),
+        "by": found.counts(),
+        "model": {"round": model.round, "items": model.items, "labels": dict(model.labels)},
+        "accepted": {about.task: about.to_json() for about in found.accepted(thresholds)},
+        "thresholds": {name: [step.to_json() for step in found.ladder(name)] for name in found.tasks},
     }
 
 
@@ -131,12 +126,8 @@ def _print(found: Predictions, model: NewestModel, thresholds: dict[str, float],
     for about in found.accepted(thresholds):
         typer.echo(f"  {about}")
     typer.echo("")
-    rows = []
-    for name in found.tasks:
-        steps = found.ladder(name)
-        if any(step.above for step in steps):
-            rows += [(name, f"{s.threshold:g}", f"{100 * s.share:.0f} %", s.error_words) for s in steps if s.above]
-    if rows:
+    steps = [(name, step) for name in found.tasks for step in found.ladder(name) if step.above]
+    if rows := [(name, f"{s.threshold:g}", f"{100 * s.share:.0f} %", s.error_words) for name, s in steps]:
         columns = ("task", "threshold", "items", "95 % interval")
         print_table("The model's labels at or above a threshold", columns, rows, numbers=False)
     if any(task.kind not in IN_ONE_CELL for task in found.corpus.schema.values()):

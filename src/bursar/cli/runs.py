@@ -95,10 +95,8 @@ def run(
     the other. You can resume with another engine; nothing is scored twice.
     """
     if engine != "here" and (settings.workers or 1) > 1:
-        raise ConfigError(
-            f"--engine {engine} runs one strategy at a time, so --workers {settings.workers} has no effect",
-            fix="remove --workers or --engine",
-        )
+        message = f"--engine {engine} runs one strategy at a time, so --workers {settings.workers} has no effect"
+        raise ConfigError(message, fix="remove --workers or --engine")
     load_plugins(plugin)
     _run(bursar.load_config(campaign, set or ()), settings, engine, trust)
 
@@ -133,8 +131,7 @@ def _run(config: bursar.CampaignConfig, settings: RunSettings, engine: str = "he
         raise ConfigError(f"{folder} holds runs of several seeds", fix="pass --seeds, or choose another --run folder")
     if notice := fallback_notice(config):
         typer.echo(notice, err=True)
-    where = make_engine(engine)
-    with where:
+    with make_engine(engine) as where:
         result, page = _run_one(folder, config, settings, where, trust)
     if settings.as_json:
         print_json(result.to_json())
@@ -159,8 +156,7 @@ def _run_seeds(config: bursar.CampaignConfig, settings: RunSettings, engine: str
         raise ConfigError(f"{folder} is the folder of a single run", fix="choose another --run folder")
     if notice := fallback_notice(config):
         typer.echo(notice, err=True)
-    where = make_engine(engine)
-    with where:
+    with make_engine(engine) as where:
         for seed in seeds:
             if not settings.as_json:
                 typer.echo(f"Seed {seed}", err=True)
@@ -203,7 +199,6 @@ def _run_one(
 
 def _clear(folder: Path, config: bursar.CampaignConfig) -> None:
     """Delete the folder of a run; refuse any other folder."""
-    from bursar.campaign.config import CONFIG_FILE
     from bursar.campaign.folder import Lock
 
     if config.ledger is not None:
@@ -213,9 +208,8 @@ def _clear(folder: Path, config: bursar.CampaignConfig) -> None:
     if not folder.is_dir() or not (
         (folder / CONFIG_FILE).exists() or all(p.suffix == ".lock" for p in folder.iterdir())
     ):
-        raise ConfigError(
-            f"{folder} is not the folder of a run, so it is not deleted", fix="choose another --run folder"
-        )
+        fix = "choose another --run folder"
+        raise ConfigError(f"{folder} is not the folder of a run, so it is not deleted", fix=fix)
     lock = Lock(folder / "run.lock", patience=0.5)
     # Rename first: a half-deleted run must not be resumed.
     removed = folder.with_name(f".{folder.name}.removed-{os.getpid()}")

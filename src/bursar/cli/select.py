@@ -66,9 +66,8 @@ class StrategySettings:
             raise ConfigError(f"--mode {self.mode}: unknown mode", fix="use joint, disjoint, equal or single:TASK")
         for option, given in (("--combine", self.combine), ("--weights", self.weights)):
             if kind != "joint" and given is not None:
-                raise ConfigError(
-                    f"{option} has no effect in --mode {kind}", fix=f"remove {option}, or use --mode joint"
-                )
+                fix = f"remove {option}, or use --mode joint"
+                raise ConfigError(f"{option} has no effect in --mode {kind}", fix=fix)
         combine = one_of("--combine", self.combine or "avg", COMBINERS)
         spend = one_of("--spend", self.spend or ("greedy" if combine in SCORELESS else "exact"), SPENDING)
         if kind == "single":
@@ -77,15 +76,11 @@ class StrategySettings:
         if kind in LABEL_BY_LABEL:
             return bursar.make_strategy(f"{LABEL_BY_LABEL[kind]}+{SPENDING[spend]}")
         if combine in SCORELESS and spend != "greedy":  # errata 8
-            raise ConfigError(
-                f"MT-{combine.upper()} has no scores, so it does not support --spend {spend}",
-                fix="use --spend greedy, or --combine avg, max, min or rrf",
-            )
+            fix = "use --spend greedy, or --combine avg, max, min or rrf"
+            raise ConfigError(f"MT-{combine.upper()} has no scores, so it does not support --spend {spend}", fix=fix)
         if combine in UNWEIGHTED and self.weights is not None:  # errata 16
-            raise ConfigError(
-                f"--weights have no effect with --combine {combine}",
-                fix="use --combine avg, rrf, par or ind, or remove --weights",
-            )
+            fix = "use --combine avg, rrf, par or ind, or remove --weights"
+            raise ConfigError(f"--weights have no effect with --combine {combine}", fix=fix)
         counts = _numbers_of("--weights", self.weights and self.weights.split(","))
         name = f"MT-{combine.upper()}" + ("" if combine in SCORELESS else f"+{SPENDING[spend]}")
         return bursar.make_strategy(name, weights={task: float(weight) for task, weight in counts.items()})
@@ -103,18 +98,13 @@ class LimitSettings:
     @cached_property
     def numbers(self) -> dict[str, dict[str, Decimal]]:
         """The numbers by option, and by task or annotator."""
-        return {
-            "--at-most": _numbers_of("--at-most", self.at_most, whole=True),
-            "--at-least": _numbers_of("--at-least", self.at_least, whole=True),
-            "--hours": _numbers_of("--hours", self.hours),
-        }
+        given = {"--at-most": self.at_most, "--at-least": self.at_least, "--hours": self.hours}
+        return {option: _numbers_of(option, each, whole=option != "--hours") for option, each in given.items()}
 
     def check(self, recipe: bursar.Strategy) -> None:
         if recipe.value is None and (any(self.numbers.values()) or self.per_group):
-            raise ConfigError(
-                f"{recipe.name} has no scores, so it does not support limits",
-                fix="use --combine avg, max, min or rrf, or remove the limits",
-            )
+            fix = "use --combine avg, max, min or rrf, or remove the limits"
+            raise ConfigError(f"{recipe.name} has no scores, so it does not support limits", fix=fix)
 
     def on(self, table: Scores) -> Limits:
         import numpy as np
@@ -125,10 +115,9 @@ class LimitSettings:
         for option in ("--at-most", "--at-least"):
             _check_tasks(option, self.numbers[option], table)
         sums = []
-        for at, task in enumerate(table.tasks):
+        for task in table.tasks:
             if task in most or task in least:
-                use = np.zeros(table.own.shape)
-                use[:, at] = 1
+                use = np.tile(np.array(table.tasks) == task, (len(table.own), 1)).astype(float)
                 sums.append(Limit(f"labels of {task}", use, float(most.get(task, "inf")), float(least.get(task, 0))))
         for who, limit in hours.items():
             if who not in table.hours:

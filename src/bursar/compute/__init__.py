@@ -2,9 +2,8 @@
 
 from bursar.compute.engine import THIS_PROCESS, Engine, ProgressCallback, ThisProcess, Unit, Work
 from bursar.compute.processes import Processes, cores
-from bursar.compute.progress import UnitObserver, duration
 from bursar.compute.store import ArrayStore, ResultStore, address
-from bursar.compute.units import make_engine, run_all, run_units, split_evenly
+from bursar.compute.units import UnitObserver, duration, make_engine, run_all, run_units, split_evenly
 from bursar.errors import ComputeError
 
 __all__ = [

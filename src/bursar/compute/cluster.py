@@ -36,9 +36,8 @@ class Cluster:
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
         for module in ("ray", "grpc") if (address or "").startswith("ray://") else ("ray",):
             if importlib.util.find_spec(module) is None:
-                raise ConfigError(
-                    f"the engine 'ray' needs {module}, which is not installed", fix="pip install 'bursar[cluster]'"
-                )
+                fix = "pip install 'bursar[cluster]'"
+                raise ConfigError(f"the engine 'ray' needs {module}, which is not installed", fix=fix)
         if workers is not None and workers < 1:
             raise ConfigError(f"{workers} workers are too few", fix="use at least one")
         self.address = address
@@ -88,10 +87,9 @@ class Cluster:
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):  # for a cluster started here: no usage
             os.environ.setdefault(name, "0")  # reports, and workers of normal priority
         until = time.monotonic() + CONNECT_TIMEOUT
-        while True:
+        while not ray.is_initialized():
             try:
                 ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
-                break
             except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as wrong:
                 ray.shutdown()  # clean up a partial start
                 if time.monotonic() > until or not _is_transient(wrong):

@@ -12,6 +12,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from bursar.errors import ConfigError
@@ -82,10 +83,10 @@ class ThisProcess:
         yield _InProcessPool(on_report)
 
 
+@dataclass(eq=False)
 class _InProcessPool:
-    def __init__(self, on_report: Callable[[int, Any], None]) -> None:
-        self.on_report = on_report
-        self.waiting: deque[tuple[int, Work, Unit]] = deque()
+    on_report: Callable[[int, Any], None]
+    waiting: deque[tuple[int, Work, Unit]] = field(default_factory=deque)
 
     def can_submit(self) -> bool:
         return not self.waiting
@@ -111,10 +112,8 @@ def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps
     try:
         return dumps(work_or_unit)
     except Exception as wrong:  # pickling may raise anything
-        raise ConfigError(
-            f"the work cannot be sent to another process: {wrong}",
-            fix="give a function at the top of a module, or functools.partial of one",
-        ) from wrong
+        fix = "give a function at the top of a module, or functools.partial of one"
+        raise ConfigError(f"the work cannot be sent to another process: {wrong}", fix=fix) from wrong
 
 
 def attempt(

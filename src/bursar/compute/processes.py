@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -82,17 +83,15 @@ class Processes:
             self._idle.pop().join()
 
 
+@dataclass(eq=False)
 class _Pool:
-    def __init__(
-        self, on_report: Callable[[int, Any], None], workers: int, idle: list[_Worker], own_main: bool = True
-    ) -> None:
-        self.on_report = on_report
-        self.own_main = own_main
-        self.workers = workers
-        self.idle = idle
-        self.busy: list[_Worker] = []
-        self.ended: deque[Ended] = deque()
-        self.packed: tuple[Work, bytes] | None = None  # the work of the last unit
+    on_report: Callable[[int, Any], None]
+    workers: int
+    idle: list[_Worker]
+    own_main: bool
+    busy: list[_Worker] = field(default_factory=list)
+    ended: deque[Ended] = field(default_factory=deque)
+    packed: tuple[Work, bytes] | None = None  # the work of the last unit
 
     def can_submit(self) -> bool:
         return len(self.busy) < self.workers
@@ -190,16 +189,14 @@ class _Worker(ChildProcess):
 @contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
     """Set environment variables for processes started meanwhile."""
-    before = {name: os.environ.get(name) for name in settings}
+    before = {name: os.environ[name] for name in settings if name in os.environ}
     os.environ.update(settings)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in settings.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager

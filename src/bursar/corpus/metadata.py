@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -18,11 +18,7 @@ _TAGS |= {"$decimal": Decimal}
 
 
 def encode_cell(value: Any) -> str:
-    """A cell as JSON text; dates, times and decimals are tagged.
-
-    >>> encode_cell(date(2026, 5, 1)), encode_cell("007"), encode_cell(None)
-    ('{"$date": "2026-05-01"}', '"007"', 'null')
-    """
+    """A cell as JSON text; dates, times and decimals are tagged, as in ``{"$date": "2026-05-01"}``."""
     return json.dumps(value, ensure_ascii=False, default=_tagged)
 
 
@@ -49,9 +45,7 @@ def shown_cell(value: Any) -> str:
 
 
 def _tagged(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return {"$datetime": value.isoformat()}
-    if isinstance(value, date | time):
+    if isinstance(value, datetime | date | time):
         return {f"${type(value).__name__}": value.isoformat()}
     if isinstance(value, Decimal):
         return {"$decimal": str(value)}
@@ -61,11 +55,8 @@ def _tagged(value: Any) -> Any:
 
 
 def _untagged(found: dict[str, Any]) -> Any:
-    if len(found) == 1:
-        key, value = next(iter(found.items()))
-        if key in _TAGS and isinstance(value, str):
-            return _TAGS[key](value)
-    return found
+    key, value = next(iter(found.items())) if len(found) == 1 else ("", None)
+    return _TAGS[key](value) if key in _TAGS and isinstance(value, str) else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +81,13 @@ class Metadata:
         return cls(tuple(columns), cells, text)
 
     def row(self, item: int) -> dict[str, Any]:
-        """The values of an item by column."""
         return {name: decode_cell(self.cells[name][item]) for name in self.order if name in self.cells}
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column."""
         return [decode_cell(cell) for cell in self.cells[name].tolist()]
 
     def take(self, items: IntArray) -> Metadata:
-        """The rows at these positions."""
-        return Metadata(
-            self.order, {name: cells.take(items) for name, cells in self.cells.items()}, self.text, self.labels
-        )
+        return replace(self, cells={name: cells.take(items) for name, cells in self.cells.items()})
 
     def header(self) -> dict[str, Any]:
         """The columns, for the first line of a JSONL file."""
@@ -125,11 +111,8 @@ class Metadata:
         order = tuple(dict.fromkeys(name for table in tables for name in table.order))
         cells = {}
         for name in dict.fromkeys(name for table in tables for name in table.cells):
-            cells[name] = Strings.concatenate(
-                [
-                    part.cells[name] if part is not None and name in part.cells else Strings.of([NOTHING] * count)
-                    for part, count in parts
-                ]
-            )
+            known = [(None if part is None else part.cells.get(name), count) for part, count in parts]
+            columns = [Strings.of([NOTHING] * count) if column is None else column for column, count in known]
+            cells[name] = Strings.concatenate(columns)
         labels = tuple(dict.fromkeys(name for table in tables for name in table.labels))
         return Metadata(order, cells, tables[0].text, labels)

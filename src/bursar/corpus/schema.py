@@ -52,8 +52,7 @@ def recoded(corpus: Corpus, own: Task, task: Task) -> Labels:
         raise SchemaError(f"task {own.name!r} is {own.kind} in the data, not {task.kind}")
     for vocabulary in task.vocabularies:
         if unknown := [label for label in getattr(own, vocabulary) if label not in getattr(task, vocabulary)]:
-            raise SchemaError(
-                f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given",
-                fix="list all labels, or give only the name of the task to use the labels of the data",
-            )
+            message = f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given"
+            fix = "list all labels, or give only the name of the task to use the labels of the data"
+            raise SchemaError(message, fix=fix)
     return recode(corpus.labels[own.name], own, task)

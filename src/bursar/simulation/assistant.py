@@ -13,9 +13,15 @@ from bursar.corpus import Corpus, CorpusBuilder
 from bursar.corpus.corpus import SPLITS
 from bursar.errors import ConfigError
 from bursar.simulation.grammar import Dice, Fragment, running_shares
-from bursar.simulation.noise import Noise, disturb
-from bursar.simulation.relations import relation_labels, relations_of
-from bursar.simulation.sentence import make_clause, make_sentence, render
+from bursar.simulation.sentence import (
+    Noise,
+    disturb,
+    make_clause,
+    make_sentence,
+    relation_labels,
+    relations_of,
+    render,
+)
 from bursar.simulation.vocabulary import Intent, dependency_labels, intent_shares, intents, slot_types
 from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging, Task
 from bursar.tasks.task import Row

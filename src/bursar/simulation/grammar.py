@@ -43,11 +43,7 @@ class Dice:
 
 
 def running_shares(weights: Iterable[float]) -> tuple[float, ...]:
-    """Weights as cumulative sums that end with 1.
-
-    >>> running_shares([2, 1, 1])
-    (0.5, 0.75, 1.0)
-    """
+    """Weights as cumulative sums that end with 1."""
     sums = list(accumulate(weights))
     return tuple(s / sums[-1] for s in sums)
 

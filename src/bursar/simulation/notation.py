@@ -115,16 +115,7 @@ class Phrase:
 
 
 def parse(line: str) -> Phrase:
-    """Parse a line of the notation; a ``ValueError`` quotes an invalid line.
-
-    >>> phrase = parse("play (obj some {genre})")
-    >>> phrase.head.choices, [part.label for part in phrase.parts]
-    (('play',), ['', 'obj'])
-    >>> parse("play jazz")
-    Traceback (most recent call last):
-        ...
-    ValueError: 2 possible heads in 'play jazz'
-    """
+    """Parse a line of the notation; a ``ValueError`` quotes an invalid line."""
     found = URGENCY.search(line)
     tokens = TOKEN.findall(line[: found.start()] if found else line)
     tokens.reverse()

@@ -32,7 +32,7 @@ from bursar.corpus.formats.characters import (
 )
 from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
-from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.formats.write_checks import WriteChecks, stated
 from bursar.corpus.words import find_words
 from bursar.errors import DataError, LabelError, SchemaError
 from bursar.tasks import Classification, Regression, Tagging, Task, make_task
@@ -177,11 +177,10 @@ def _answer(
     if isinstance(task, Tagging):
         spans = value if isinstance(value, list) else [value]
         return {name: [read_span(span, to_words, f"a span of {name!r}") for span in spans]}
-    if isinstance(task, Classification) and isinstance(value, list):
-        if len(value) > 1:
-            raise LabelError(f"an item has one class, and {name!r} has {len(value)} here")
-        return {name: value[0]} if value else {}
-    return {name: value}
+    classes = value if isinstance(task, Classification) and isinstance(value, list) else [value]
+    if len(classes) > 1:
+        raise LabelError(f"an item has one class, and {name!r} has {len(classes)} here")
+    return {name: classes[0]} if classes else {}
 
 
 def _read_word_spans(words: Any, text: str) -> list[list[int]]:
@@ -211,7 +210,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: st
 def _written_question(checks: WriteChecks, task: Task) -> dict[str, Any]:
     if not NAME.fullmatch(task.name) or task.name in ("text", "pair"):
         raise checks.error(f"has no question called {task.name!r}", fix="rename it: small letters, digits, _ and -")
-    options: list[dict[str, Any]] = [{"value": label, "text": label} for label in task.labels]
+    options = [{"value": label, "text": label} for label in task.labels]
     about: dict[str, Any]
     match task:
         case Classification():
@@ -230,8 +229,8 @@ def _written_question(checks: WriteChecks, task: Task) -> dict[str, Any]:
 def _written(checks: WriteChecks, at: int, user: str) -> dict[str, Any]:
     corpus = checks.corpus
     item = corpus[at]
-    metadata = {"split": item.split} | ({"group": item.group} if item.group is not None else {})
-    if item.spans != find_words(item.text or ""):
+    metadata = stated(item)
+    if "words" in metadata:
         metadata["words"] = " ".join(f"{start}-{end}" for start, end in item.spans)
     fields = {"text": item.text} | ({"pair": item.pair or ""} if corpus.pairs is not None else {})
     responses = {task: [{"value": _value(checks, item, task), "user_id": user}] for task in item.labels}
@@ -242,8 +241,8 @@ def _value(checks: WriteChecks, item: Item, task: str) -> Any:
     label = item.labels[task]
     match checks.corpus.schema[task]:
         case Tagging():
-            ends = [(in_characters(item.spans, start, end), kind) for start, end, kind in label]
-            return [{"start": start, "end": end, "label": kind} for (start, end), kind in ends]
+            ends = [(*in_characters(item.spans, start, end), kind) for start, end, kind in label]
+            return [{"start": start, "end": end, "label": kind} for start, end, kind in ends]
         case Regression():
             if label % 1:
                 raise checks.error(f"rates by whole numbers, not by {label}", item)

@@ -88,11 +88,10 @@ def _read_file(reader: FileReader, columns: Sequence[str] | None) -> None:
     group: str | None = None
     numbered = ((reader.line or 1, _cells(line)) for line in reader.lines())
     for kind, found in groupby(numbered, _kind):
+        rows = [*found]
         if kind == DOCUMENT:
-            for _ in found:
-                group = reader.next_id(f"{reader.split}-doc")
+            group = [reader.next_id(f"{reader.split}-doc") for _ in rows][-1]
         elif kind == WORD:
-            rows = [*found]
             names = names or _declare(reader, columns, *rows[0])
             _read_sentence(reader, names, rows, group)
 

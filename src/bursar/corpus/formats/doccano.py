@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import ToWords, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.characters import ToWords, check_cut, in_characters, in_words, words_of
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
 from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
-from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.corpus.words import find_words
+from bursar.corpus.formats.write_checks import WriteChecks, stated
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Relations, Tagging
 
@@ -54,8 +53,7 @@ def _read_file(reader: FileReader, cut: str) -> None:
 def _declare(reader: FileReader, records: list[dict[str, Any]]) -> bool:
     """Add the tasks of the records to the corpus; return whether ``label`` is a list of spans."""
     either = [record[key] for record in records for key in EITHER if isinstance(record.get(key), list)]
-    spans = any(isinstance(label, list) for labels in either for label in labels)
-    classes = any(isinstance(label, str) for labels in either for label in labels)
+    spans, classes = (any(isinstance(label, kind) for labels in either for label in labels) for kind in (list, str))
     if not spans and not classes:
         spans = "entities" in reader and "label" not in reader
     keys = {key for record in records for key in record}
@@ -77,7 +75,7 @@ def _read_item(reader: FileReader, record: dict[str, Any], spans: bool, cut: str
         raise reader.error("an item needs a text", item=id)
     strings = reader.strings(id, split=record.get("split"), group=record.get("group"))
     with reader.locating(id):
-        words_at = find_words(text) if "words" not in record else check_word_spans(record["words"], text)
+        words_at = words_of(record, text)
         labels = _labels(record, spans, partial(in_words, text, words_at, cut=cut))
     reader.add(id, text=text, words=words_at, labels=labels, **strings)
 
@@ -158,11 +156,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
 def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
     tasks = set(checks.corpus.schema)
     spans = [[*in_characters(item.spans, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
-    record: dict[str, Any] = {"id": item.id, "split": item.split, "text": item.text}
-    if item.group is not None:
-        record["group"] = item.group
-    if item.spans != find_words(item.text or ""):
-        record["words"] = item.spans
+    record: dict[str, Any] = {"id": item.id, "text": item.text, **stated(item)}
     if "label" in item.labels:
         record["cats" if "entities" in tasks else "label"] = [item.labels["label"]]
     if "entities" in item.labels and "relations" not in tasks:

@@ -24,7 +24,7 @@ from bursar.errors import LabelError
 from bursar.tasks import Relations, Tagging
 
 SUFFIXES = (".json", ".jsonl")
-ENTITIES, RELATIONS = Tagging("entities"), Relations("relations")
+COLUMNS = {"ner": Tagging("entities"), "relations": Relations("relations")}
 
 
 def sniff(path: Path) -> bool:
@@ -50,14 +50,11 @@ def _read_document(reader: FileReader, record: dict[str, Any]) -> None:
     sentences = _lists(reader, record.get("sentences"), "sentences", None)
     if not sentences:
         raise reader.error("the document has no sentences", item=key)
-    known = [name for name in ("ner", "relations") if name in record]
-    columns = {name: _lists(reader, record[name], name, len(sentences)) for name in known}
-    if "ner" in columns:
-        reader.declare(ENTITIES)
-    if "relations" in columns:
-        reader.declare(RELATIONS)
-        if "ner" not in columns:
-            raise reader.error("the document has relations but no entities", item=key)
+    columns = {name: _lists(reader, record[name], name, len(sentences)) for name in COLUMNS if name in record}
+    for name in columns:
+        reader.declare(COLUMNS[name])
+    if "relations" in columns and "ner" not in columns:
+        raise reader.error("the document has relations but no entities", item=key)
     start = 0
     for n, words in enumerate(sentences):
         id = f"{key}-{n}"
@@ -126,7 +123,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder with one file per split, or one file. Consecutive items of one group are a document."""
     checks = WriteChecks(corpus, "dygie", lose)
     checks.refuse("images", "pairs", "spacing")
-    checks.tasks([ENTITIES, RELATIONS])
+    checks.tasks(COLUMNS.values())
     with checks.writing(path, SUFFIXES) as files:
         for split, file in files:
             for number, (_, items) in enumerate(groupby(checks.items(split), lambda i: i.group or i.id), start=1):
@@ -139,11 +136,10 @@ def _document(checks: WriteChecks, items: list[Item], unnamed: str) -> dict[str,
     key = items[0].group or unnamed
     record: dict[str, Any] = {} if key == unnamed else {"doc_key": key}
     record["sentences"] = [item.words for item in items]
-    labelled = {task: [item for item in items if task in item.labels] for task in ("entities", "relations")}
-    for task, having in labelled.items():
-        if having and len(having) < len(items):
-            bare = next(item for item in items if task not in item.labels)
-            raise checks.error(f"labels whole documents, and task {task!r} has labels for some sentences only", bare)
+    for task in ("entities", "relations"):
+        bare = [item for item in items if task not in item.labels]
+        if 0 < len(bare) < len(items):
+            raise checks.error(f"labels whole documents, and task {task!r} has labels for some sentences only", bare[0])
     start = 0
     for n, item in enumerate(items):
         checks.group(item, key)

@@ -49,22 +49,13 @@ COLA = TextColumns(width=4, text=3, pair=None, label=1, has_header=False)
 
 
 def columns_of(first: str) -> TextColumns | None:
-    """The columns by a file's first line; ``None`` if it is not GLUE's.
-
-    >>> columns_of("index\\tsentence1\\tsentence2\\tlabel")
-    TextColumns(width=4, text=1, pair=2, label=3, is_score=False, has_header=True)
-    """
+    """The columns by a file's first line; ``None`` if it is not GLUE's."""
     cells = first.split("\t")
+    place = {name: at for at, name in reversed([*enumerate(cells)])}
     for text, pair in TEXTS:
-        if text in cells and (pair is None or pair in cells):
-            label = next((name for name in LABELS if name in cells), None)
-            return TextColumns(
-                width=len(cells),
-                text=cells.index(text),
-                pair=None if pair is None else cells.index(pair),
-                label=None if label is None else cells.index(label),
-                is_score=label == SCORE,
-            )
+        if text in place and (pair is None or pair in place):
+            label = next((name for name in LABELS if name in place), None)
+            return TextColumns(len(cells), place[text], place.get(pair), place.get(label), is_score=label == SCORE)
     return COLA if len(cells) == 4 and cells[1] in ("0", "1") and cells[2] in ("", "*") else None
 
 
@@ -96,14 +87,12 @@ def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     folders = _task_folders(path)
     if not folders:
         raise DataError("the folder holds no train.tsv, dev.tsv or test.tsv, nor folders that do", path=path)
-    stated = dict(schema or {})
-    parts = []
-    for folder in folders:
-        name = folder.absolute().name
-        parts.append(_read_task(name, _files(folder), {name: stated.pop(name)} if name in stated else None))
-    if stated:
-        raise SchemaError(f"there is no folder for task {min(stated)!r} in {path}")
-    return concatenate(parts)
+    named = {folder.absolute().name: folder for folder in folders}
+    stated = schema or {}
+    if unknown := stated.keys() - named.keys():
+        raise SchemaError(f"there is no folder for task {min(unknown)!r} in {path}")
+    own = {name: {name: stated[name]} if name in stated else None for name in named}
+    return concatenate([_read_task(name, _files(folder), own[name]) for name, folder in named.items()])
 
 
 def _read_task(name: str, files: Iterable[Path], schema: Mapping[str, Any] | None) -> Corpus:

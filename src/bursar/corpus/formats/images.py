@@ -16,7 +16,6 @@ import math
 import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.corpus.corpus import SPLITS, Corpus
-from bursar.corpus.formats.format import FORMATS, FileReader, Format, replacing_bytes, split_of
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, only_file, read_bytes, replacing_bytes, split_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError
 from bursar.tasks import Classification
@@ -90,12 +89,7 @@ def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
 
 def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
     """The array of an IDX file: two zeros, its type, its number of dimensions, their sizes, then its bytes."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            data = file.read()
-    except (OSError, EOFError, zlib.error) as wrong:
-        raise DataError(f"cannot be read: {wrong}", path=path) from None
+    data = read_bytes(path)
     if len(data) < 4 or data[:3] != bytes((0, 0, UBYTE)) or data[3] not in dimensions:
         raise DataError(f"not an IDX file of bytes in {' or '.join(map(str, dimensions))} dimensions", path=path)
     header = 4 + 4 * data[3]
@@ -137,18 +131,15 @@ def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> N
 
 
 def _idx_labels(checks: WriteChecks, split: str) -> NDArray[np.uint8] | None:
-    codes: list[int] = []
-    labelled: bool | None = None
-    for item in checks.items(split):
+    """The labels of a split, of which all items or none have one."""
+    items = list(checks.items(split))
+    for item in items:
         checks.numbered(item)
-        label = item.labels.get("label")
-        labelled = label is not None if labelled is None else labelled
-        if (label is not None) != labelled:
+        if ("label" in item.labels) != ("label" in items[0].labels):
             raise checks.error(f"has labels for all or none of a split, and {split} has some", item)
-        if label is not None:
-            if label not in BYTES:
-                raise checks.error(f"holds labels from 0 to 255, not {label!r}", item)
-            codes.append(int(label))
+        if item.labels.get("label", "0") not in BYTES:
+            raise checks.error(f"holds labels from 0 to 255, not {item.labels['label']!r}", item)
+    codes = [int(item.labels["label"]) for item in items if item.labels]
     return np.array(codes, dtype=np.uint8) if codes else None
 
 
@@ -165,31 +156,25 @@ FORMATS.add("idx", Format("idx", "IDX images and labels (MNIST)", sniff_idx, rea
 # -- npz ------------------------------------------------------------------------------------------------------------
 def sniff_npz(path: Path) -> bool:
     """A file that NumPy saved several arrays to."""
-    files = _npz_files(path)
+    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     return len(files) == 1 and files[0].suffix == ".npz" and zipfile.is_zipfile(files[0])
-
-
-def _npz_files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.npz")) if path.is_dir() else [path]
 
 
 def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | None = None) -> Corpus:
     """Read a file, or a folder with one; ``images`` names the array of images if it is not the largest."""
-    files = _npz_files(path)
-    if len(files) != 1:
-        raise DataError(f"the folder must hold one .npz file, not {len(files)}", path=path)
-    arrays = _npz_arrays(files[0])
+    file = only_file(path, ".npz")
+    arrays = _npz_arrays(file)
     reader = FileReader(schema)
-    reader.at(files[0])
+    reader.at(file)
     pictures = _pick_images(reader, arrays, images)
     count = len(pictures)
     strings = {name: _strings(arrays.get(name), count) for name in STRINGS}
-    codes: dict[str, list[int]] = {}
-    names: dict[str, list[str] | None] = {}
-    for name, array in arrays.items():
-        if array.dtype.kind in "iu" and array.shape == (count,):
-            codes[name], names[name] = array.tolist(), _strings(arrays.get(f"{name}_names"), None)
-            reader.declare(Classification(name, _label_names(reader, name, names[name])))
+    codes = {name: a.tolist() for name, a in arrays.items() if a.dtype.kind in "iu" and a.shape == (count,)}
+    names = {name: _strings(arrays.get(f"{name}_names"), None) for name in codes}
+    for name, known in names.items():
+        if known and (len(set(known)) != len(known) or "" in known):
+            raise reader.error(f"{name}_names has a name twice, or an empty one")
+        reader.declare(Classification(name, tuple(known or ())))
     splits, groups, ids = strings["split"], strings["group"], strings["path"]
     named = ids is not None and len(set(ids)) == count
     for at in range(count):
@@ -236,12 +221,6 @@ def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
     if array is None or array.dtype.kind != "U" or array.ndim != 1 or count not in (None, len(array)):
         return None
     return [str(value) for value in array]
-
-
-def _label_names(reader: FileReader, task: str, names: list[str] | None) -> tuple[str, ...]:
-    if names and (len(set(names)) != len(names) or "" in names):
-        raise reader.error(f"{task}_names has a name twice, or an empty one")
-    return tuple(names or ())
 
 
 def _label(reader: FileReader, task: str, code: int, names: list[str] | None, id: str) -> str:

@@ -31,20 +31,18 @@ def _decode(text: str, at: int = 0) -> tuple[Any, int]:
 def json_lines(reader: FileReader) -> Iterator[dict[str, Any]]:
     """The objects of a file with one per line."""
     for line in reader.lines():
-        if line and not line.isspace():
-            yield _line_object(reader, line.strip(" \t"))
-
-
-def _line_object(reader: FileReader, line: str) -> dict[str, Any]:
-    try:
-        record, end = _decode(line)
-        if end != len(line):
-            raise ValueError(f"there is more after column {end}")
-    except ValueError as wrong:
-        raise reader.error(f"not JSON: {wrong}", fix="write one JSON object per line") from None
-    if not isinstance(record, dict):
-        raise reader.error("the line is not a JSON object", fix='write one such as {"id": "u1", "text": "…"}')
-    return record
+        if not line or line.isspace():
+            continue
+        line = line.strip(" \t")
+        try:
+            record, end = _decode(line)
+            if end != len(line):
+                raise ValueError(f"there is more after column {end}")
+        except ValueError as wrong:
+            raise reader.error(f"not JSON: {wrong}", fix="write one JSON object per line") from None
+        if not isinstance(record, dict):
+            raise reader.error("the line is not a JSON object", fix='write one such as {"id": "u1", "text": "…"}')
+        yield record
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

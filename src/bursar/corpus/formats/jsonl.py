@@ -49,8 +49,7 @@ def _read_file(reader: FileReader) -> None:
         if "bursar" in record:
             _read_header(reader, record)
         else:
-            if "id" not in record:
-                record["id"] = reader.line_id()
+            record.setdefault("id", reader.line_id())
             _read_item(reader, record)
 
 
@@ -126,9 +125,8 @@ def _image(reader: FileReader, value: Any, id: str) -> np.ndarray[Any, Any]:
 
 
 def _kind_of(reader: FileReader, name: str, value: Any, id: str) -> str:
-    for kind in KINDS:
-        if KINDS[kind].recognises(value):
-            return kind
+    if kind := next((kind for kind in KINDS if KINDS[kind].recognises(value)), None):
+        return kind
     message = f"task {name!r}: {value!r} is no label of a known kind"
     raise reader.error(message, item=id, fix="state the schema on line 1")
 
@@ -147,20 +145,19 @@ def write(corpus: Corpus, path: Path) -> None:
 
 def _written(corpus: Corpus, at: int) -> dict[str, Any]:
     item = corpus[at]
-    record: dict[str, Any] = {"id": item.id, "split": item.split}
-    if corpus.texts is not None:
-        record |= {"text": item.text, "words": item.spans}
-    if item.pair is not None:
-        record["pair"] = item.pair
-    if item.image is not None:
-        record["image"] = item.image.tolist()
-    if item.group is not None:
-        record["group"] = item.group
-    record["labels"] = item.labels
-    if corpus.metadata is not None:
-        cells = corpus.metadata.cells
-        record["metadata"] = {name: json.loads(column[at]) for name, column in cells.items()}
-    return record
+    cells = {} if corpus.metadata is None else corpus.metadata.cells
+    record: dict[str, Any] = {
+        "id": item.id,
+        "split": item.split,
+        "text": item.text,
+        "words": None if item.text is None else item.spans,
+        "pair": item.pair,
+        "image": None if item.image is None else item.image.tolist(),
+        "group": item.group,
+        "labels": item.labels,
+        "metadata": None if corpus.metadata is None else {name: json.loads(cells[name][at]) for name in cells},
+    }
+    return {key: value for key, value in record.items() if value is not None}
 
 
 FORMATS.add("jsonl", Format("jsonl", "one JSON object per item (native)", sniff, read, write))

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as xml
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.characters import AnnotationOptions, check_word_spans
-from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
+from bursar.corpus.formats.characters import AnnotationOptions, words_of
+from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, only_file, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
 from bursar.corpus.formats.label_studio_config import USUAL_KINDS, WIDEST, config_of, read_config
 from bursar.corpus.formats.label_studio_results import (
@@ -34,22 +34,16 @@ from bursar.corpus.formats.label_studio_results import (
     labels_of,
     results_of,
 )
-from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.corpus.words import find_words
+from bursar.corpus.formats.write_checks import WriteChecks, stated
 from bursar.errors import DataError, LabelError, SchemaError
-from bursar.tasks import make_task
 
 Tasks = list[tuple[int, dict[str, Any]]]  # each with the line it begins on
 
 
 def sniff(path: Path) -> bool:
     """An array whose first object has Label Studio's data."""
-    files = _files(path)
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     return len(files) == 1 and isinstance(first_object(files[0]).get("data"), dict)
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.json")) if path.is_dir() else [path]
 
 
 def read(
@@ -67,17 +61,15 @@ def read(
     options are explained in ``AnnotationOptions``.
     """
     options = AnnotationOptions(several, cut, frozenset(parse_names(skip)))
-    files = _files(path)
-    if len(files) != 1:
-        raise DataError(f"the folder must hold one .json file, not {len(files)}", path=path)
+    file = only_file(path, ".json")
     builder = CorpusBuilder(schema)
-    tasks = [*json_array(files[0])]
+    tasks = [*json_array(file)]
     if not tasks:
-        raise DataError("there is no item in it", path=files[0])
-    design = _design(builder, files[0], tasks, config, options.skip)
+        raise DataError("there is no item in it", path=file)
+    design = _design(builder, file, tasks, config, options.skip)
     design = replace(design, text=text or design.text)
     for number, (line, task) in enumerate(tasks, start=1):
-        builder.at(files[0], line)
+        builder.at(file, line)
         _read_task(builder, design, task, numbered_id("task", number), options)
     return builder.build()
 
@@ -138,7 +130,7 @@ def _announce(builder: CorpusBuilder, control: str, type: Any) -> None:
         message = f"control {control!r} gives results of type {type!r}, which are no labels of a known kind"
         raise builder.error(message, fix=f"skip = {control}")
     wide = {"low": -WIDEST, "high": WIDEST} if kind == "regression" else {}
-    builder.add_task(control, make_task(control, {"kind": kind} | wide))
+    builder.add_task(control, {"kind": kind} | wide)
 
 
 # -- one task -------------------------------------------------------------------------------------------------------
@@ -158,7 +150,7 @@ def _read_task(
         raise builder.error(f"its data has no text called {design.text!r}", item=id, fix=f"text = one of: {known}")
     about = builder.strings(id, pair=data.get(design.pair), group=data.get("group"), split=data.get("split"))
     with builder.locating(id):
-        words_at = find_words(text) if "words" not in data else check_word_spans(data["words"], text)
+        words_at = words_of(data, text)
     said: list[dict[str, Any]] = []
     for results in _annotations(builder, task, id):
         for result in results:  # none is dropped silently
@@ -225,35 +217,26 @@ def _fits(design: Design, corpus: Corpus, at: int) -> bool:
     if not any(name in corpus.labels and corpus.labels[name].present[at] for name in design.ends):
         return True
     item = corpus[at]
-    try:
+    with suppress(LabelError):
         results_of(design, item.labels, item.text or "", item.spans)
-    except LabelError:
-        return False
-    return all(design.ends[name] in item.labels for name in design.ends if name in item.labels)
+        return all(design.ends[name] in item.labels for name in design.ends if name in item.labels)
+    return False
 
 
 def _task(checks: WriteChecks, design: Design, corpus: Corpus, at: int) -> dict[str, Any]:
     item = corpus[at]
     text, words_at = item.text or "", item.spans
-    data: dict[str, Any] = {"id": item.id, "split": item.split, "text": text}
-    if corpus.pairs is not None:
-        data["pair"] = item.pair or ""
-    if item.group is not None:
-        data["group"] = item.group
-    if words_at != find_words(text):
-        data["words"] = words_at
+    pair = {} if corpus.pairs is None else {"pair": item.pair or ""}
+    data: dict[str, Any] = {"id": item.id, "text": text} | pair | stated(item)
     if not item.labels:
         return {"data": data}
     results = results_of(design, item.labels, text, words_at)
     if answered(design, results) != set(item.labels):
         data["tasks"] = [*item.labels]
-    try:  # would the labels read back as the same?
-        same = labels_of(design, results, item.labels, text, words_at) == item.labels
-    except LabelError:
-        same = False
-    if not same:
-        raise checks.error("has no way to write these labels", item)
-    return {"data": data, "annotations": [{"result": results}]}
+    with suppress(LabelError):  # would the labels read back as the same?
+        if labels_of(design, results, item.labels, text, words_at) == item.labels:
+            return {"data": data, "annotations": [{"result": results}]}
+    raise checks.error("has no way to write these labels", item)
 
 
 FORMATS.add("label-studio", Format("label-studio", "Label Studio's tasks and annotations", sniff, read, write))

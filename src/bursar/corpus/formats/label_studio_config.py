@@ -36,20 +36,7 @@ USUAL_KINDS = {"Choices": "classification", "Labels": "tagging", "Number": "regr
 
 # -- writing --------------------------------------------------------------------------------------------------------
 def config_of(design: Design, *, pair: bool = False, image: bool = False, asked: bool = False) -> str:
-    """The configuration. With ``asked``, for items to be annotated, it shows the tasks to label and needs all labels.
-
-    >>> from bursar.corpus.formats.label_studio_results import design_of
-    >>> from bursar.tasks import Classification
-    >>> print(config_of(design_of({"intent": Classification("intent", ("alarm", "music"))})))
-    <View>
-      <Text name="text" value="$text" granularity="word" />
-      <Header value="intent" size="5" />
-      <Choices name="intent" toName="text" choice="single" showInline="true">
-        <Choice value="alarm" />
-        <Choice value="music" />
-      </Choices>
-    </View>
-    """
+    """The configuration; ``asked`` is for items to be annotated: it shows the tasks to label and needs all labels."""
     of_words = [name for name, task in design.schema.items() if control_of(task).tag == "Labels"]
     if image and of_words:
         raise SchemaError(f"task {of_words[0]!r} is about words, and images have none")
@@ -119,13 +106,7 @@ def _check(view: xml.Element) -> None:
 
 # -- reading --------------------------------------------------------------------------------------------------------
 def read_config(view: xml.Element) -> Design:
-    """The tasks of a configuration, ours or another; ``SchemaError`` if it is invalid.
-
-    >>> labels = '<Labels name="ner" toName="t"><Label value="PER"/></Labels>'
-    >>> design = read_config(xml.fromstring(f'<View><Text name="t" value="$q"/>{labels}</View>'))
-    >>> design.text, design.schema["ner"]
-    ('q', Tagging(name='ner', labels=('PER',), every_word=False))
-    """
+    """The tasks of a configuration, ours or another; ``SchemaError`` if it is invalid."""
     beyond = _read_mark(view.get(MARK))
     texts = [str(tag.get("value", "")).removeprefix("$") for tag in view.iter("Text")]
     schema: dict[str, Task] = {}

@@ -9,6 +9,7 @@ as browsers do are recognised by the quoted text of a region.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,34 +54,21 @@ class Design:
 
 
 def design_of(schema: Mapping[str, Task], own_ends: bool = False) -> Design:
-    """A design for any schema. Relations link the regions of the task for their entities, if there is one.
-
-    >>> from bursar.tasks import Relations, Tagging
-    >>> schema = {"who": Tagging("who", ("PER",)), "knows": Relations("knows", ("is",), entity_types=("PER",))}
-    >>> design_of(schema).ends, design_of(schema, own_ends=True).ends
-    ({'knows': 'who'}, {'knows': 'knows'})
-    """
+    """A design for any schema. Relations link the regions of the task for their entities, if there is one."""
     ends: dict[str, str] = {}
     spans = {name: task for name, task in schema.items() if task.may_be_empty}
     for name, task in schema.items():
         if control_of(task).arrows:
-            try:
-                partner = task.partner(spans) or name
-            except SchemaError:
-                partner = name
-            ends[name] = name if own_ends or partner in ends.values() else partner
+            partner = None
+            with suppress(SchemaError):
+                partner = task.partner(spans)
+            ends[name] = name if own_ends or not partner or partner in ends.values() else partner
     return Design(schema, ends)
 
 
 # -- labels to results ----------------------------------------------------------------------------------------------
 def results_of(design: Design, labels: Mapping[str, Any], text: str, words_at: WordSpans) -> list[Result]:
-    """Convert labels to results; ``LabelError`` for a relation whose ends are not entities.
-
-    >>> from bursar.tasks import Tagging
-    >>> design = design_of({"slots": Tagging("slots", ("time",))})
-    >>> results_of(design, {"slots": [[1, 2, "time"]]}, "at seven", [(0, 2), (3, 8)])[0]["value"]
-    {'start': 3, 'end': 8, 'text': 'seven', 'labels': ['time']}
-    """
+    """Convert labels to results; ``LabelError`` for a relation whose ends are not entities."""
     results: list[Result] = []
     arrows: list[Result] = []
     regions: dict[str, dict[Span, str]] = {}  # by control: span to region id
@@ -149,15 +137,13 @@ def labels_of(
     """Convert results to labels for some tasks; ``LabelError`` if one is missing or invalid.
 
     Results of controls that belong to no task are ignored.
-
-    >>> from bursar.tasks import Classification
-    >>> design = design_of({"intent": Classification("intent", ("alarm", "music"))})
-    >>> said = results_of(design, {"intent": "music"}, "play jazz", [(0, 4), (5, 9)])
-    >>> labels_of(design, said, ["intent"], "play jazz", [(0, 4), (5, 9)])
-    {'intent': 'music'}
     """
     answers = _answers(design, results, text, words_at, cut)
-    arrows = _arrows(design, answers)
+    owners = design.arrows
+    arrows: dict[str, list[tuple[str, str, Result]]] = {}
+    for arrow in answers.arrows if owners else ():
+        owner, source, target = answers.ends(arrow, owners)
+        arrows.setdefault(owners[owner], []).append((source, target, arrow))
     labels: dict[str, Any] = {}
     for name in tasks:
         task, control = design.schema[name], design.ends.get(name, name)
@@ -215,15 +201,6 @@ def _regions(
     except LabelError as wrong:
         raise LabelError(f"task {control!r}: {wrong.message}", fix=wrong.fix) from None
     return [(str(result.get("id")), (first, last, kind)) for kind in kinds]
-
-
-def _arrows(design: Design, answers: _Answers) -> dict[str, list[tuple[str, str, Result]]]:
-    owners = design.arrows
-    found: dict[str, list[tuple[str, str, Result]]] = {}
-    for arrow in answers.arrows if owners else ():
-        control, source, target = answers.ends(arrow, owners)
-        found.setdefault(owners[control], []).append((source, target, arrow))
-    return found
 
 
 def _placed(answers: _Answers, control: str, arrows: Iterable[tuple[str, str, Result]], labelled: bool) -> list[Arrow]:

@@ -22,7 +22,7 @@ from bursar.corpus.corpus import Corpus, Item
 from bursar.corpus.formats.characters import ToWords, check_cut, check_word_spans, in_characters, in_words, read_span
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
 from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
-from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.formats.write_checks import WriteChecks, stated
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Relations, Tagging
@@ -93,15 +93,12 @@ def _labels(reader: FileReader, record: dict[str, Any], to_words: ToWords) -> di
             raise LabelError(f"what is accepted must be a list of options, not {chosen!r}")
     # An accepted line without spans means that there are none.
     empty: list[Any] | None = [] if record.get("answer") == "accept" else None
-    spans, relations = (record.get(key, empty) for key in ("spans", "relations"))
-    if spans is not None and "entities" in reader:
-        if not isinstance(spans, list):
-            raise LabelError(f"spans must be a list, not {spans!r}")
-        labels["entities"] = [read_span(span, to_words) for span in spans]
-    if relations is not None and "relations" in reader:
-        if not isinstance(relations, list):
-            raise LabelError(f"relations must be a list, not {relations!r}")
-        labels["relations"] = [_relation(relation, to_words) for relation in relations]
+    for key, task, read_one in (("spans", "entities", read_span), ("relations", "relations", _relation)):
+        found = record.get(key, empty)
+        if found is not None and task in reader:
+            if not isinstance(found, list):
+                raise LabelError(f"{key} must be a list, not {found!r}")
+            labels[task] = [read_one(each, to_words) for each in found]
     return labels
 
 
@@ -123,7 +120,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
 
 def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
     text, schema = item.text or "", checks.corpus.schema
-    meta = {"id": item.id, "split": item.split} | ({"group": item.group} if item.group is not None else {})
+    meta = {"id": item.id} | stated(item, words=False)
     tokens = [
         {"text": text[start:end], "start": start, "end": end, "id": n, "ws": text[end : end + 1].isspace()}
         for n, (start, end) in enumerate(item.spans)
@@ -139,14 +136,9 @@ def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
         record["spans"] = [_marked(item, span) for span in item.labels["entities"]]
     if "relations" in item.labels:
         record["relations"] = [
-            {
-                "head": head[1] - 1,
-                "child": child[1] - 1,
-                "head_span": _marked(item, head),
-                "child_span": _marked(item, child),
-                "label": label,
-            }
-            for head, child, label in item.labels["relations"]
+            {"head": a[1] - 1, "child": b[1] - 1, "head_span": _marked(item, a), "child_span": _marked(item, b)}
+            | {"label": label}
+            for a, b, label in item.labels["relations"]
         ]
     return record | ({"answer": "accept"} if set(item.labels) == set(schema) else {})
 

@@ -28,7 +28,6 @@ def sniff(path: Path) -> bool:
 
 
 def _folders(path: Path) -> list[tuple[str, Path]]:
-    """The folders with any of the three files, by split."""
     if not path.is_dir():
         return []
     if any((path / name).is_file() for name in FILES):
@@ -68,18 +67,16 @@ def _tagged(reader: FileReader, words: str, tags: str) -> tuple[str, list[str], 
 
 def _rows(folder: Path) -> Iterator[tuple[int, str, str, str]]:
     """The lines of the three files side by side; all must have the same number of lines, at least one."""
-    columns = []
-    for name in FILES:
-        lines = [line for _, line in numbered_lines(folder / name)]
+    columns = {name: [line for _, line in numbered_lines(folder / name)] for name in FILES}
+    for lines in columns.values():
         while lines and not lines[-1].strip(" \t"):
             lines.pop()  # ignore blank lines at the end
-        columns.append(lines)
-    most = max(len(lines) for lines in columns)
-    for name, lines in zip(FILES, columns, strict=True):
+    most = max(map(len, columns.values()))
+    for name, lines in columns.items():
         if len(lines) < most or not most:
             message = f"the file ends here, and another of {', '.join(FILES)} has {most} lines" if most else "is empty"
             raise DataError(message, path=folder / name, line=len(lines) + 1)
-    return zip(range(1, most + 1), *columns, strict=True)
+    return zip(range(1, most + 1), *columns.values(), strict=True)
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:

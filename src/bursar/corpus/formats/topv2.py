@@ -16,8 +16,8 @@ from typing import Any
 
 from bursar.corpus.corpus import Corpus, Item
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, blank_cells, first_lines, read_files
-from bursar.corpus.formats.sentences import align_words, is_text_of_words
 from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import align_words
 from bursar.tasks import Classification, Tagging
 from bursar.tasks.schemes import Span
 
@@ -66,11 +66,7 @@ def _read_row(reader: FileReader, cells: list[str]) -> None:
 
 
 def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
-    """The outermost intent, the words and the outermost slots; ``ValueError`` if brackets do not match.
-
-    >>> read_parse("[IN:CREATE wake me [SL:TIME at [IN:SUM 7 ] ] ]")
-    ('CREATE', ['wake', 'me', 'at', '7'], [(2, 4, 'TIME')])
-    """
+    """The outermost intent, the words and the outermost slots; ``ValueError`` if brackets do not match."""
     cells = blank_cells(parse)
     if not cells or not cells[0].startswith(INTENT) or cells[0] == INTENT:
         raise ValueError(f"it does not open with {INTENT}…")
@@ -95,11 +91,7 @@ def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
 
 
 def write_parse(intent: str, words: Sequence[str], slots: Sequence[Span]) -> str:
-    """A parse with one intent and slots that do not overlap.
-
-    >>> write_parse("CREATE", ["wake", "me"], [(1, 2, "WHO")])
-    '[IN:CREATE wake [SL:WHO me ] ]'
-    """
+    """A parse with one intent and slots that do not overlap."""
     cells = [f"{INTENT}{intent}"]
     at = 0
     for start, end, label in slots:
@@ -133,7 +125,7 @@ def _parse(checks: WriteChecks, item: Item) -> str:
         same = read_parse(parse) == (intent, item.words, slots)
     except ValueError:
         same = False
-    if not same or not is_text_of_words(item):
+    if not same or not item.is_its_words:
         raise checks.error("has no parse for this: slots overlap, or words are brackets or not all of the text", item)
     return parse
 

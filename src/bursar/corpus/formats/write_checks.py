@@ -54,15 +54,21 @@ def suggest_task_names(tasks: Mapping[str, Task], places: Mapping[str, Task]) ->
     >>> suggest_task_names({"a": Classification("a"), "b": Classification("b")}, places)
     {}
     """
-    unknown = {name: task for name, task in tasks.items() if name not in places}
-    free = {name: place for name, place in places.items() if name not in tasks}
+    unknown = {name: without_labels(task) for name, task in tasks.items() if name not in places}
+    free = {name: without_labels(place) for name, place in places.items() if name not in tasks}
     found = {}
     for name, task in unknown.items():
-        alike = [other for other in unknown.values() if without_labels(other) == without_labels(task)]
-        fitting = [place for place, other in free.items() if without_labels(other) == without_labels(task)]
-        if len(alike) == len(fitting) == 1:
+        fitting = [place for place, other in free.items() if other == task]
+        if len(fitting) == 1 and [*unknown.values()].count(task) == 1:
             found[name] = fitting[0]
     return found
+
+
+def stated(item: Item, *, words: bool = True) -> dict[str, Any]:
+    """What a record says of an item beside its text: its split, its group, and its words if no rule finds them."""
+    group = {} if item.group is None else {"group": item.group}
+    spans = {"words": item.spans} if words and item.spans != find_words(item.text or "") else {}
+    return {"split": item.split, **group, **spans}
 
 
 class WriteChecks:
@@ -193,7 +199,6 @@ class WriteChecks:
             yield ((split, stack.enter_context(replacing(file))) for split, file in files.items())
 
     def splits(self) -> list[str]:
-        """The splits that have items."""
         return [split for split, count in self.corpus.split_counts().items() if count]
 
     def known_splits(self, splits: Iterable[str]) -> None:
@@ -203,6 +208,5 @@ class WriteChecks:
                 raise self.error(f"has files for train, dev and test, not for a split {split!r}", item)
 
     def items(self, split: str | None = None) -> Iterator[Item]:
-        """The items of a split, or all."""
         places = range(len(self.corpus)) if split is None else self.corpus.in_split(split).tolist()
         return (self.corpus[at] for at in places)
