@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.simulation.grammar import Dice, Fragment, Grammar
-from bursar.simulation.notation import Phrase, Reference, Splice, parse
+from bursar.simulation.grammar import Dice, Fragment, Grammar, Phrase, Reference, Splice, parse
 from bursar.simulation.sentence import (
     SHORTEST_TYPO,
     Noise,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bursar.allocation.budget_split import BudgetSplit
 from bursar.allocation.label_value import check_informer, check_tasks, measured
 from bursar.allocation.settings import NO_SPLIT, AllocationSection
-from bursar.campaign.advisers import Allocator
+from bursar.campaign.participants import Allocator
 from bursar.campaign.sections import Section
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from bursar.campaign.advisers import allocator
-from bursar.campaign.config import CampaignConfig
+from bursar.campaign.participants import allocator
 from bursar.campaign.sections import LimitsSection
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
@@ -15,6 +15,9 @@ from bursar.registry import suggestion
 from bursar.selection import STRATEGIES, Strategy
 from bursar.selection.strategy import split_name
 from bursar.tasks import Classification, Task
+
+if TYPE_CHECKING:
+    from bursar.campaign.config import CampaignConfig
 
 SHOWN = 8  # names of suitable strategies in a message
 
@@ -28,17 +31,7 @@ def check_arms(config: CampaignConfig, corpus: Corpus) -> None:
 
 
 def check_served(config: CampaignConfig, *, beside: bool = True) -> None:
-    """Refuse a strategy that needs what the learner does not give, and with ``beside`` those it is compared with.
-
-    >>> from bursar.campaign.config import parse_config
-    >>> check_served(parse_config({"strategy": {"name": "BALD"}, "learner": {"name": "bilstm", "dropout": 0.5}}))
-    >>> check_served(parse_config({"compare": ["K-CENTER"], "learner": {"name": "scikit"}}))
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: strategy K-CENTER needs vectors of items, which the learner 'scikit' does not give. \
-Fix: use a learner that does: transformer, bilstm, cnn, aoe, image-cnn or probe; or a strategy that needs none: \
-RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
-    """
+    """Refuse a strategy that needs what the learner does not give, and with ``beside`` those it is compared with."""
     for name in (config.strategy.name, *(config.compare if beside else ())):
         strategy = strategy_in_use(config.arm(name))
         if lacking := lacks(config, strategy):

@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,34 +23,27 @@ from bursar.tasks.schemes import overlapping
 SHARERS = ("transformer", "bilstm", "cnn", "aoe", "image-cnn")  # learners whose tasks share a model
 TAGGERS = ("probe", "scikit")  # built-in learners that predict one tag per word
 PRETRAINED = "pretrained.safetensors"  # the learner's encoder after pretraining on the pool
+Fitted = tuple[Learner, float | None]  # a learner, and its best development score
 KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
+@dataclass(eq=False)
 class Models:
-    """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed.
+    """Trained models in a folder, each under a digest of the annotated set, the learner's settings and the seed.
 
-    Models that could run code are refused unless ``trust`` is set. ``pool`` gives the unlabelled items that learners
-    may pretrain on.
+    Models that could run code need ``trust``. ``pool`` gives the unlabelled items that learners may pretrain on.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        config: CampaignConfig,
-        tasks: Mapping[str, Task],
-        learner: Learner | None = None,
-        *,
-        trust: bool = False,
-        pool: Callable[[], Corpus] | None = None,
-    ) -> None:
-        self.folder = folder
-        self.pool = pool
-        self.config = config
-        self.tasks = tasks
-        self.trust = trust
-        self.policy = config.learner.task_policy
-        self._learner = learner
-        self._handed_in = learner is not None  # its maker is here, so it can always be trained again
+    folder: Path
+    config: CampaignConfig
+    tasks: Mapping[str, Task]
+    learner: Learner | None = None
+    trust: bool = field(default=False, kw_only=True)
+    pool: Callable[[], Corpus] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.policy = self.config.learner.task_policy
+        self._handed_in = self.learner is not None  # its maker is here, so it can always be trained again
         self._fitted: tuple[str, float | None] | None = None
 
     def under(self, config: CampaignConfig) -> Models:
@@ -59,13 +52,8 @@ class Models:
             return self
         return Models(self.folder, config, self.tasks, trust=self.trust, pool=self.pool)
 
-    def fitted(
-        self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None
-    ) -> tuple[Learner, float | None]:
-        """A learner trained on these items, valid until the next call, and its best development score.
-
-        If it is trained now, its steps are written to ``log``.
-        """
+    def fitted(self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None) -> Fitted:
+        """A learner trained on these items, valid until the next call, and its best development score."""
         digest, learner = self._digest(annotated, dev), self.untrained()
         if self._fitted is not None and self._fitted[0] == digest:
             return learner, self._fitted[1]
@@ -122,9 +110,9 @@ class Models:
 
     def untrained(self) -> Learner:
         """The learner as it was made, or as it was trained last."""
-        if self._learner is None:
-            self._learner = make_learner(self.config.learner.name, self.tasks, self.options)
-        return self._learner
+        if self.learner is None:
+            self.learner = make_learner(self.config.learner.name, self.tasks, self.options)
+        return self.learner
 
     @property
     def options(self) -> dict[str, Any]:
@@ -139,7 +127,6 @@ class Models:
         return None if self._fitted is None else self._fitted[0]
 
     def saved(self) -> SavedModel:
-        """The latest fitted model, for workers."""
         if self._fitted is None:
             raise LearnerError("no model has been fitted yet", fix="call fitted first")
         place = self.folder / self._fitted[0]
@@ -148,7 +135,6 @@ class Models:
         return SavedModel(self.config.learner.name, self.options, self.tasks, files_of(place), self.trust)
 
     def named(self, name: str) -> Learner | None:
-        """The model of this name, if it is still on disk."""
         learner, self._fitted = self.untrained(), None
         found = self._load(self.folder / name, learner)
         if found is None:
@@ -233,12 +219,9 @@ class SavedModel:
         digest, learner = _LOADED.pop(self.kind, ("", None))
         _LOADED.clear()  # one at a time, as each may hold a whole encoder
         learner = learner or make_learner(self.learner, self.tasks, self.options)
-        if digest != self.digest:
-            self._restore(learner)
-        _LOADED[self.kind] = self.digest, learner
-        return learner
-
-    def _restore(self, learner: Learner) -> None:
+        if digest == self.digest:
+            _LOADED[self.kind] = digest, learner
+            return learner
         with tempfile.TemporaryDirectory(prefix="bursar-model-") as folder:
             for name, content in self.files.items():
                 path = Path(folder) / name
@@ -250,6 +233,8 @@ class SavedModel:
                 fix = "every node needs the same versions, and the encoder where that is a folder; "
                 fix += 'nodes with other processors need learner.precision = "float32"'
                 raise LearnerError(f"a worker cannot load the model: {wrong.message}", fix=fix) from wrong
+        _LOADED[self.kind] = self.digest, learner
+        return learner
 
 
 _LOADED: dict[str, tuple[str, Learner]] = {}  # in this process: the kind, digest and learner of the latest model

@@ -18,16 +18,7 @@ from numpy.typing import NDArray
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.unit_space import UnitDoubts
-from bursar.compute import (
-    THIS_PROCESS,
-    ArrayStore,
-    Engine,
-    ProgressCallback,
-    Unit,
-    UnitObserver,
-    run_units,
-    split_evenly,
-)
+from bursar.compute import THIS_PROCESS, ArrayStore, Engine, Unit, UnitObserver, run_units, split_evenly
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Embeddings, Progress, no_progress
@@ -88,12 +79,11 @@ class Question:
         return "scoring" if self.ask == "scores" else "reading"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class PoolScoring:
-    """Scores many items with a campaign's models, in shards.
+    """Scores many items with a campaign's models, in shards on an ``engine``; enter it first to keep its workers.
 
-    ``engine`` runs the shards; enter it first to keep its workers for the whole run. ``saved`` gives the files of the
-    model. Finished shards are kept in ``folder``, if given, until ``forget``.
+    ``saved`` gives the files of the model. Finished shards are kept in ``folder``, if given, until ``forget``.
     """
 
     saved: Callable[[], SavedModel]
@@ -103,12 +93,19 @@ class PoolScoring:
     def scores(
         self, learner: Learner, strategy: Strategy, items: Corpus, seed: int, progress: Progress = no_progress
     ) -> Scored:
-        """The model's confidence in items, and its predicted labels."""
         needs = strategy.needs | ({"units"} if "doubt" in strategy.needs else set())
         keep = tuple(sorted(needs & {"beliefs", "units"}))
         parts = self._ask(learner, items, Question("scores", strategy.measure, seed, keep), progress)
-        nothing = Scored(np.zeros((0, len(items.schema))), {})
-        return Scored.concatenate([_scored(items.schema, part) for part in parts] or [nothing])
+        scored = [
+            Scored(
+                part["confidence"],
+                _columns("guesses", items.schema, part, Ragged) or {},
+                _columns("beliefs", items.schema, part, Beliefs, Estimates),
+                _columns("units", items.schema, part, UnitDoubts),
+            )
+            for part in parts
+        ]
+        return Scored.concatenate(scored or [Scored(np.zeros((0, len(items.schema))), {})])
 
     def vectors(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> NDArray[np.float32]:
         if not len(items):
@@ -116,7 +113,6 @@ class PoolScoring:
         return np.concatenate([part["vectors"] for part in self._ask(learner, items, Question("vectors"), progress)])
 
     def embeddings(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> Embeddings:
-        """The embeddings of items and their words before training."""
         if not len(items):
             return learner.embeddings(items.unlabelled())
         parts = self._ask(learner, items, Question("embeddings"), progress)
@@ -185,7 +181,7 @@ class _Watcher(UnitObserver):
 
 
 # -- one shard -------------------------------------------------------------------------------------------------------
-def answer(unit: Unit, callback: ProgressCallback, *, load: Callable[[], Learner]) -> Arrays:
+def answer(unit: Unit, callback: Callable[[Any], None], *, load: Callable[[], Learner]) -> Arrays:
     """Compute one shard: the work of a unit, in this process or in a worker."""
     learner, items, question = load(), unit["corpus"], Question(**unit["question"])
     reported = 0.0
@@ -211,15 +207,6 @@ def answer(unit: Unit, callback: ProgressCallback, *, load: Callable[[], Learner
     if "units" in question.keep:
         arrays |= _arrays("units", {name: UnitDoubts.of(task, beliefs[name]) for name, task in items.schema.items()})
     return arrays
-
-
-def _scored(tasks: Mapping[str, Any], arrays: Arrays) -> Scored:
-    return Scored(
-        arrays["confidence"],
-        _columns("guesses", tasks, arrays, Ragged) or {},
-        _columns("beliefs", tasks, arrays, Beliefs, Estimates),
-        _columns("units", tasks, arrays, UnitDoubts),
-    )
 
 
 def _arrays(what: str, columns: Mapping[str, Any]) -> Arrays:

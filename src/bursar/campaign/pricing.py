@@ -26,6 +26,7 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks import CostModel, Prices, Task
 from bursar.tasks.costs import counts_of
 
+PriceTable = dict[str, dict[str, float]]  # of reading and of each task, in money
 TRUST = 20  # weight of the configured prices, in measurements
 LONG = 4.0  # times the expected seconds; longer times are cut to this
 PAUSE = 8.0  # times the expected seconds; longer times are pauses
@@ -85,10 +86,7 @@ def _expected(line: FloatArray, counts: FloatArray, seconds: FloatArray) -> Floa
 def _fitted(
     seconds: FloatArray, counts: FloatArray, weights: FloatArray, towards: FloatArray
 ) -> tuple[FloatArray, tuple[float | None, float | None]]:
-    """A weighted non-negative least-squares line, with the weight of one measurement on a given line.
-
-    The standard errors are robust to unequal noise.
-    """
+    """A weighted non-negative least-squares line drawn ``towards`` another by the weight of one, with robust errors."""
     rows = np.stack([np.ones_like(counts), counts], axis=1) * weights[:, None]
     wanted = seconds * weights
     pull = np.diag((rows**2).mean(axis=0))
@@ -128,9 +126,7 @@ def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[
     return rates
 
 
-def prices_at(
-    rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal
-) -> dict[str, dict[str, float]]:
+def prices_at(rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal) -> PriceTable:
     """Prices in money for rates in seconds, in multiples of the smallest amount."""
 
     def money(seconds: float) -> float:

@@ -25,7 +25,6 @@ class ScoreInterval(JsonRecord):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends, if known."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
@@ -162,11 +161,9 @@ class RunResult(JsonRecord):
 
     @property
     def metrics(self) -> dict[str, str]:
-        """The main metric of each task."""
         return {name: task.metric for name, task in self.tasks.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
         return self.model_dump(mode="json")
 
     @classmethod

@@ -13,7 +13,7 @@ from bursar.campaign.audit import AuditPlan
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.curves import RANDOM
 from bursar.campaign.decisions import AuditPredictions, ReliabilityRecord, RoundRecord, ShadowScores, WatchedPredictions
-from bursar.campaign.models import Models
+from bursar.campaign.models import Fitted, Models
 from bursar.campaign.participants import Observer
 from bursar.campaign.round_planner import Known, bought_for, round_to
 from bursar.campaign.savings import LEAST_SHARE
@@ -100,7 +100,7 @@ class RoundModels:
         self.ledger.decide(*decisions)
         self.watcher.scored(record)
 
-    def main(self, known: Known) -> tuple[Learner, float | None]:
+    def main(self, known: Known) -> Fitted:
         """The campaign's model, trained on all annotated items; its steps are logged."""
         log = self.logs / f"round-{known.round:02}.parquet" if self.config.learner.log_steps else None
         return self._fitted(known, known.annotated, log=log)
@@ -134,9 +134,7 @@ class RoundModels:
         learner, _ = self._fitted(known, items, "training on random items")
         return Shadow(learner, spent, len(items))
 
-    def _fitted(
-        self, known: Known, annotated: Corpus, what: str = "training", log: Path | None = None
-    ) -> tuple[Learner, float | None]:
+    def _fitted(self, known: Known, annotated: Corpus, what: str = "training", log: Path | None = None) -> Fitted:
         def progress(stage: str, done: float) -> None:
             self.watcher.stage(known.round, what if stage == "training" else stage, done)
 

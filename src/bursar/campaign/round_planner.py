@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bursar.campaign.advisers import RoundSplit, allocator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.decisions import (
     CertificateRecord,
@@ -21,7 +20,7 @@ from bursar.campaign.decisions import (
     SelectedItem,
     SplitDecision,
 )
-from bursar.campaign.participants import Observer
+from bursar.campaign.participants import Observer, RoundSplit, allocator
 from bursar.campaign.pool_scoring import PoolScoring, Scored
 from bursar.campaign.pricing import Pricing
 from bursar.campaign.sections import LimitsSection
@@ -32,19 +31,10 @@ from bursar.learners import Learner
 from bursar.ledger import Ledger
 from bursar.ledger.records import READING
 from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
-from bursar.selection import (
-    Candidates,
-    Certificate,
-    GroupCap,
-    ItemFeatures,
-    Limit,
-    Limits,
-    PoolFeatures,
-    Selection,
-    Strategy,
-)
+from bursar.selection import Candidates, GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, Selection, Strategy
 from bursar.tasks import Classification, Prices
 
+GetVectors = Callable[[Corpus], NDArray[np.float32]]
 BINS = 20  # of a histogram of confidence
 EXAMPLES = 8
 
@@ -108,8 +98,9 @@ def selected_items(
     return found
 
 
-def certificate_record(certificate: Certificate | None) -> CertificateRecord | None:
-    """A certificate for the ledger."""
+def certificate_record(chosen: Selection) -> CertificateRecord | None:
+    """The certificate of a selection, for the ledger."""
+    certificate = chosen.certificate
     if certificate is None:
         return None
     bound = None if certificate.bound is None else round_to(certificate.bound)
@@ -165,10 +156,7 @@ def _brief(value: float) -> float:
 
 # -- features ----------------------------------------------------------------------------------------------------------
 def item_features(
-    needs: frozenset[str],
-    vectors: Callable[[Corpus], NDArray[np.float32]] | None,
-    items: Corpus,
-    labels: Mapping[str, Ragged],
+    needs: frozenset[str], vectors: GetVectors | None, items: Corpus, labels: Mapping[str, Ragged]
 ) -> ItemFeatures:
     """The features of items that a strategy needs, with these labels."""
     return ItemFeatures(
@@ -204,19 +192,14 @@ def limits_of(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged
     for who, hours in section.hours.items():
         taken = {task: pace.per_item + pace.per_word * pool.words for task, pace in hours.tasks.items()}
         sums.append(Limit(f"hours of {who}", use(taken), rounds * hours.at_most))
-    return Limits(tuple(sums), _groups(section, pool, guesses, rounds))
-
-
-def _groups(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged], rounds: int) -> GroupCap | None:
     if section.group is None or not len(pool):
-        return None
+        return Limits(tuple(sums))
     if section.group.by == "group":
         assert pool.groups is not None
-        labels: Sequence[str] | IntArray = pool.groups.tolist()
+        groups: Sequence[str] | IntArray = pool.groups.tolist()
     else:
-        task = section.group.by.removeprefix("label:")
-        labels = _codes(pool, guesses)[:, list(pool.schema).index(task)]
-    return GroupCap.of(labels, rounds * section.group.at_most)
+        groups = _codes(pool, guesses)[:, list(pool.schema).index(section.group.by.removeprefix("label:"))]
+    return Limits(tuple(sums), GroupCap.of(groups, rounds * section.group.at_most))
 
 
 def open_labels(
@@ -260,8 +243,7 @@ class RoundPlanner:
     ) -> Offer:
         """What the next round would buy: the audit slice, then the strategy's choice with the rest of the money.
 
-        With items that an earlier model scored as ``model``, only these are chosen from. ``split`` divides the rest
-        between the tasks if the settings ask for it.
+        The choice is from items that an earlier model scored, if these are the ``model``; ``split`` divides it by task.
         """
         round, learner = known.round + 1, None if isinstance(model, ScoredItems) else model
         budget = self.state.allowance(round, terms)

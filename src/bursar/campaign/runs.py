@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bursar.campaign.advisers import ORACLE, ReviewCallback, reviewer
 from bursar.campaign.audit import audit_scores, audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
@@ -20,10 +19,11 @@ from bursar.campaign.config import CONFIG_FILE, CampaignConfig, parse_config
 from bursar.campaign.curves import mean_scores
 from bursar.campaign.decisions import CampaignBegun, ConfidenceSummary, RoundRecord, RoundSelection, SplitDecision
 from bursar.campaign.folder import Lock, has_ledger, open_ledger
-from bursar.campaign.participants import GoldAnnotator, Observer
+from bursar.campaign.participants import ORACLE, GoldAnnotator, Observer, ReviewCallback, reviewer
 from bursar.campaign.results import ArmResult, CorpusSummary, RunResult, TaskSummary
 from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.sections import BUILTIN
+from bursar.campaign.setting_changes import leaves_of
 from bursar.campaign.splits import DataSplits, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, known_rounds
 from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, run_all
@@ -31,6 +31,7 @@ from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
 
+CHANGE_NO_RESULT = {("name",), ("compare",), ("stopping",), ("oracle",), ("ledger",), ("learner", "log_steps")}
 ANEW = "choose another --run folder, or start anew with --fresh"
 
 
@@ -69,7 +70,13 @@ class Run:
             if corpus.get(part) == part:
                 del corpus[part]
         config = parse_config(stored["campaign"], str(folder / CONFIG_FILE))
-        run = cls(folder, config, load_parts(_beside(folder, config)), trust=trust)
+        source = folder / config.corpus.source
+        if config.corpus.source != BUILTIN and source.exists():  # projects hold their own data
+            corpus_here = config.corpus.model_copy(update={"source": str(source)})
+            parts = load_parts(config.model_copy(update={"corpus": corpus_here}))
+        else:
+            parts = load_parts(config)
+        run = cls(folder, config, parts, trust=trust)
         run._check_corpus(stored["corpus"])
         return run
 
@@ -257,22 +264,8 @@ class _ArmObserver(Observer):
         self.callback((self.arm, "scored", (record,)))
 
 
-def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:
-    """The campaign with its corpus in the run's folder, if there is one there: projects hold their own data."""
-    source = folder / config.corpus.source
-    if config.corpus.source == BUILTIN or not source.exists():
-        return config
-    return config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(source)})})
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """The changed settings that results depend on."""
-    found = []
-    ignored = {"": ("name", "compare", "stopping", "oracle", "ledger"), "learner.": ("log_steps",)}.get(prefix, ())
-    for key in sorted({*old, *new} - {*ignored}):
-        a, b = old.get(key), new.get(key)
-        if isinstance(a, dict) and isinstance(b, dict):
-            found += differences(a, b, f"{prefix}{key}.")
-        elif a != b:
-            found.append(f"{prefix}{key} was {a!r}, now {b!r}")
-    return found
+    a, b = leaves_of(old), leaves_of(new)
+    changed = [key for key in sorted({*a, *b}) if a.get(key) != b.get(key) and not {key[:1], key} & CHANGE_NO_RESULT]
+    return [f"{'.'.join(key)} was {a.get(key)!r}, now {b.get(key)!r}" for key in changed]

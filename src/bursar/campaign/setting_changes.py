@@ -8,7 +8,7 @@ being decided applies to the one after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bursar.campaign.checks import check_features, check_served, check_split
@@ -17,13 +17,12 @@ from bursar.campaign.pricing import check_unit
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 
+Change = Mapping[str, Any]  # a table with the new values
 FIXED = {"budget": {"seed_items", "dev_items", "counts"}, "costs": {"unit", "currency", "pricing"}}
 FIXED |= {"strategy": set(), "limits": set(), "allocation": set()}
 
 
-def changed_config(
-    config: CampaignConfig, changes: Sequence[Mapping[str, Any]], where: str = "the change"
-) -> CampaignConfig:
+def changed_config(config: CampaignConfig, changes: Iterable[Change], where: str = "the change") -> CampaignConfig:
     """The campaign after some changes, checked like the campaign's file."""
     table = json.loads(json.dumps(config.model_dump(mode="json")))
     for change in changes:
@@ -52,7 +51,7 @@ def check_changed_config(before: CampaignConfig, after: CampaignConfig, corpus: 
 
 def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str, Any]]:
     """The differences between two campaigns' settings, key by key; ``None`` where one has no value."""
-    one, other = (_leaves(config.model_dump(mode="json", include=set(FIXED))) for config in (before, after))
+    one, other = (leaves_of(config.model_dump(mode="json", include=set(FIXED))) for config in (before, after))
     return [
         {"key": list(key), "before": one.get(key), "after": other.get(key)}
         for key in dict.fromkeys([*one, *other])
@@ -60,10 +59,11 @@ def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str,
     ]
 
 
-def _leaves(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+def leaves_of(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """The values of a table and of the tables in it, by their keys."""
     found: dict[tuple[str, ...], Any] = {}
     for key, value in table.items():
-        found |= _leaves(value, (*place, key)) if isinstance(value, Mapping) else {(*place, key): value}
+        found |= leaves_of(value, (*place, key)) if isinstance(value, Mapping) else {(*place, key): value}
     return found
 
 

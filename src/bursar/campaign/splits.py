@@ -27,7 +27,6 @@ class DataSplits:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything that a result depends on: items, splits, tasks and labels."""
         return self.corpus.digest()
 
 

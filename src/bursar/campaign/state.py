@@ -22,7 +22,7 @@ from bursar.campaign.decisions import (
     SettingChange,
     ended_under,
 )
-from bursar.campaign.pricing import charges_of, measured_rates, prices_at, usual_rates
+from bursar.campaign.pricing import PriceTable, charges_of, measured_rates, prices_at, usual_rates
 from bursar.campaign.setting_changes import changed_config, differences
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger import Answer, Ledger, Submission
@@ -35,8 +35,6 @@ SEEDS = ("seed", START, "dev")  # bought before the first round
 GIVEN = "given"  # labels that came with the corpus, and cost nothing
 AT_RANDOM = ("seed", "audit")  # purposes for which items are drawn, not selected
 BY_NO_MODEL = (*AT_RANDOM, START)
-
-PriceTable = dict[str, dict[str, float]]  # of reading and of each task, in money
 
 
 @dataclass(frozen=True)
@@ -247,10 +245,7 @@ class CampaignState:
 
     # -- money -------------------------------------------------------------------------------------------------------
     def allowance(self, round: int, terms: RoundSettings) -> int:
-        """What may still be spent by the end of a round, including what earlier rounds left over.
-
-        In units of money, or in items if the budget counts those. Pending requests count as spent.
-        """
+        """The money, or items, that may still be spent by the end of a round; pending requests count as spent."""
         prices = [(want.purpose, self.price(want)) for want in self.open()]
         spent = self.spent() + sum(price for _, price in prices)
         seeds = self.spent(SEEDS) + sum(price for purpose, price in prices if purpose in SEEDS)

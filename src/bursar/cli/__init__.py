@@ -43,20 +43,9 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(laws.app, name="laws")
 app.add_typer(people.app, name="people")
 app.add_typer(label_studio.app, name="label-studio")
-for command in (
-    runs.demo,
-    runs.run,
-    runs.report,
-    predict.predict,
-    predict.export_model,
-    compare.compare,
-    new.new,
-    serve.serve,
-    check.check,
-    oracle.oracle,
-    select.select,
-    allocate.allocate,
-):
+for command in (runs.demo, runs.run, runs.report, predict.predict, predict.export_model, compare.compare, new.new):
+    app.command()(command)
+for command in (serve.serve, check.check, oracle.oracle, select.select, allocate.allocate):
     app.command()(command)
 
 

@@ -176,7 +176,6 @@ def _is_table(file: Path) -> bool:
 
 
 def _print_advice(advice: SplitAdvice) -> None:
-    """Print the split, its reasons, how sensitive it is to the estimates, and alternatives."""
     from bursar.report.allocation import moves_table, others_table, split_table
     from bursar.report.wording import amount, sentence
 
@@ -189,8 +188,7 @@ def _print_advice(advice: SplitAdvice) -> None:
     for reason in advice.reasons:
         typer.echo(f"- {reason}")
     typer.echo()
-    if advice.robust is not None and advice.outcomes:
-        kept = advice.robust
+    if (kept := advice.robust) is not None and advice.outcomes:
         typer.echo(
             f"If any one estimate is wrong, this split loses at most {amount(kept.regret)} against the best split.\n"
             f"No split can guarantee less than {amount(kept.bound)}. "

@@ -33,7 +33,11 @@ def compare(
     [bold]bursar compare runs/cover runs/random[/bold]
     """
     load_plugins(plugin)
-    results = {folder: bursar.Run.open(folder).result() for given in runs for folder in _folders(given)}
+    results = {}
+    for given in runs:  # the folder of a run, or those of its seeds
+        seeds = sorted(given.glob("seed-*/campaign.json"), key=lambda path: (len(path.parent.name), path.parent.name))
+        for folder in [path.parent for path in seeds] or [given]:
+            results[folder] = bursar.Run.open(folder).result()
     _check_alike(results)
     labelled = _labelled(results)
     tables = _tables(next(iter(results.values())), labelled)
@@ -55,12 +59,6 @@ def compare(
         print_table("Differences along the curve, on the same seeds", header, found)
     elif len(labelled) > 1:
         typer.echo("No two strategies share a seed, so there are no paired differences.")
-
-
-def _folders(given: Path) -> list[Path]:
-    """The folder of a run, or those of its seeds."""
-    seeds = sorted(given.glob("seed-*/campaign.json"), key=lambda path: (len(path.parent.name), path.parent.name))
-    return [path.parent for path in seeds] or [given]
 
 
 def _check_alike(results: dict[Path, RunResult]) -> None:

@@ -35,8 +35,7 @@ FormatOption = Annotated[
     ),
 ]
 SetOption = Annotated[
-    list[str] | None,
-    Option("--set", metavar="KEY=VALUE", help="Option of the reader, such as layer=PATH. Repeatable."),
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="Option of the reader, such as layer=PATH. Repeatable.")
 ]
 
 
@@ -166,7 +165,8 @@ def read_data(
         for key, value in given.items():
             if key not in ("items", "seed") or not str(value).isdigit():
                 raise ConfigError(f"the built-in corpus does not accept {key}={value}", fix="use items=20000 or seed=0")
-        return bursar.assistant_corpus(**{key: int(value) for key, value in given.items()})
+        numbers = {key: int(value) for key, value in given.items()}
+        return bursar.assistant_corpus(numbers.get("items", 20_000), numbers.get("seed", 0))
     given |= columns or {}
     corpus: bursar.Corpus = _call(bursar.read, path, format, options=given, what="the reader")
     return corpus

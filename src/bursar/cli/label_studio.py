@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,11 +60,8 @@ class Connection:
         studio = Studio(address, self.token)
         studio.whoami()
         self.start(place)
-        session = AnnotationSession.open(place)
-        try:
+        with closing(AnnotationSession.open(place)) as session:
             yield Sync(session, studio), studio
-        finally:
-            session.close()
 
     def place(self) -> Path:
         if self.run.is_dir() or not self.run.suffix:
@@ -138,6 +135,7 @@ def pull(
     You can interrupt it at any time: the same command resumes.
     """
     from bursar.web.labelstudio.sync import Pulled, watch_project
+    from bursar.web.labelstudio.webhook import WebhookListener
 
     if webhook is not None and not watch:
         raise ConfigError("--webhook needs --watch", fix="add --watch")
@@ -152,25 +150,15 @@ def pull(
             else:
                 _print_pushed(sync.session, studio, event, as_json)
 
-        with _wait_for_webhook(sync, studio, webhook, every) as pause:
-            why = watch_project(sync, pause=pause, report=report, progress=bar.update)
+        with nullcontext() if webhook is None else WebhookListener(webhook) as listener:
+            if listener is not None:
+                studio.register_webhook(sync.project(), listener.url)
+            wait = time.sleep if listener is None else listener.wait  # for the next pull, or until a call
+            why = watch_project(sync, pause=lambda: wait(every), report=report, progress=bar.update)
     if as_json:
         print_json({"ended": why})
     else:
         typer.echo(f"The campaign has ended: {why}.")
-
-
-@contextmanager
-def _wait_for_webhook(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
-    """Give a function that waits for the next pull: a fixed time, or until Label Studio calls the webhook."""
-    if url is None:
-        yield lambda: time.sleep(every)
-        return
-    from bursar.web.labelstudio.webhook import WebhookListener
-
-    with WebhookListener(url) as webhook:
-        studio.register_webhook(sync.project(), webhook.url)
-        yield lambda: webhook.wait(every)
 
 
 def _print_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:

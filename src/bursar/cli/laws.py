@@ -28,13 +28,11 @@ app = typer.Typer(
 
 SeedOption = Annotated[int, Option("--seed", min=0, help="Seed of the split, the folds and the search.")]
 ArchitectureOption = Annotated[
-    str | None,
-    Option("--architecture", metavar="NAME", help="Use only the rows of this architecture. Default: all."),
+    str | None, Option("--architecture", metavar="NAME", help="Use only the rows of this architecture. Default: all.")
 ]
 TableArgument = Annotated[list[Path], Argument(help="Tables of trained models: Parquet files.", metavar="TABLE")]
 LawArgument = Annotated[
-    str | None,
-    Argument(help="File of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]"),
+    str | None, Argument(help="File of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]")
 ]
 
 
@@ -270,7 +268,6 @@ def _list_known(as_json: bool) -> None:
 
 
 def _print_law(law: Law) -> None:
-    """Print a law: its formula, variables, error and origin."""
     from bursar.report.law import error_tiles, origin_words, variables_table
 
     typer.echo(f"score = {law.formula.text}\n")

@@ -60,10 +60,14 @@ class DataSettings:
 
     def read(self, ask: Prompt) -> bursar.Corpus:
         """Read the dataset. Prompt for its tasks if it has none, or one without labels."""
-        from bursar.annotation.projects import with_wished_tasks
+        from bursar.annotation.projects import task_of, with_wished_tasks
 
         wished, labels = _split(self.tasks or ()), self._label_columns()
-        corpus = read_data(self.source, self.format, self.set, self._columns(wished, labels))
+        tasks = [task_of(text) for text in wished if ":" in text and text.partition(":")[0].strip() in labels]
+        columns: dict[str, Any] = {"text": self.text_column, "id": self.id_column, "labels": labels or None}
+        columns["tasks"] = {task.name: task for task in tasks} or None  # that the labels of columns must fit
+        given = {role: value for role, value in columns.items() if value is not None}
+        corpus = read_data(self.source, self.format, self.set, given)
         typer.echo(f"Read {'; '.join((f'{len(corpus):,} items', *corpus.notes))}.")
         if wished:
             named = {text.partition(":")[0].strip() for text in wished}
@@ -75,15 +79,6 @@ class DataSettings:
         question = f"The dataset has {about}. Tasks to annotate (NAME:KIND:LABEL,LABEL; …)"
         read = partial(with_wished_tasks, corpus)
         return ask(question, "--tasks", None, lambda answer: read(_split([answer])), f"the dataset has {about}: ")
-
-    def _columns(self, wished: Sequence[str], labels: Mapping[str, str]) -> dict[str, Any]:
-        """The roles of columns, and the tasks that the labels of columns must fit."""
-        from bursar.annotation.projects import task_of
-
-        tasks = [task_of(text) for text in wished if ":" in text and text.partition(":")[0].strip() in labels]
-        described = {task.name: task for task in tasks}
-        given = {"text": self.text_column, "id": self.id_column, "labels": dict(labels), "tasks": described}
-        return {role: value for role, value in given.items() if value is not None and value != {}}
 
     def _label_columns(self) -> dict[str, str]:
         columns = {}
@@ -121,9 +116,7 @@ class ProjectSettings:
     forget_labels: bool = Option(False, "--forget-labels", help="Drop all labels but those of dev and test items.")
     seed: int = Option(0, metavar="N", min=0, help="Random seed.")
     ledger: str | None = Option(
-        None,
-        metavar="URL",
-        help="PostgreSQL ledger of a team: postgresql://host/db?schema=name. Default: a file.",
+        None, metavar="URL", help="PostgreSQL ledger of a team: postgresql://host/db?schema=name. Default: a file."
     )
 
     def wishes(self, project: Path, corpus: bursar.Corpus, ask: Prompt) -> Wishes:
@@ -250,7 +243,6 @@ def _name_of(project: Path) -> str:
 
 
 def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
-    """Print the settings of a new project and the next command."""
     from bursar.annotation.projects import money_text
     from bursar.campaign.checks import fallback_notice
 
@@ -288,11 +280,7 @@ def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
 
 
 def _price(sign: str, price: Decimal, key: str) -> str:
-    """A price with two decimals; a small one for 100 units.
-
-    >>> _price("€", Decimal("0.0167"), "per_item"), _price("€", Decimal("0.25"), "per_span")
-    ('€1.67 per 100 items', '€0.25 per span')
-    """
+    """A price with two decimals; a small one for 100 units."""
     from bursar.annotation.projects import money_text
 
     unit = key.replace("_", " ")

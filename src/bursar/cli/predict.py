@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -80,17 +80,22 @@ def predict(project: ProjectArgument, settings: PredictSettings) -> None:
             options = {"lose": settings.lose} if settings.lose else {}
             found.write(settings.out, settings.format, thresholds, **options)
     if settings.as_json:
-        print_json(_summary(found, model, thresholds, settings.out))
+        print_json(
+            {
+                "out": None if settings.out is None else str(settings.out),
+                "items": len(found),
+                "by": found.counts(),
+                "model": {"round": model.round, "items": model.items, "labels": dict(model.labels)},
+                "accepted": {about.task: about.to_json() for about in found.accepted(thresholds)},
+                "thresholds": {name: [step.to_json() for step in found.ladder(name)] for name in found.tasks},
+            }
+        )
     else:
         _print(found, model, thresholds, settings.out)
 
 
 def parse_thresholds(given: Iterable[str] | None) -> float | dict[str, float]:
-    """Parse thresholds: ``TASK=NUMBER``, or one number for all tasks.
-
-    >>> parse_thresholds(["intent=0.92", "slots=.5"]), parse_thresholds(["0.8"]), parse_thresholds(None)
-    ({'intent': 0.92, 'slots': 0.5}, 0.8, {})
-    """
+    """Parse thresholds: ``TASK=NUMBER``, or one number for all tasks."""
     found: dict[str, float] = {}
     entries = list(given or ())
     for entry in entries:
@@ -106,17 +111,6 @@ def parse_thresholds(given: Iterable[str] | None) -> float | dict[str, float]:
             return value
         found[task] = value
     return found
-
-
-def _summary(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> dict[str, Any]:
-    return {
-        "out": None if out is None else str(out),
-        "items": len(found),
-        "by": found.counts(),
-        "model": {"round": model.round, "items": model.items, "labels": dict(model.labels)},
-        "accepted": {about.task: about.to_json() for about in found.accepted(thresholds)},
-        "thresholds": {name: [step.to_json() for step in found.ladder(name)] for name in found.tasks},
-    }
 
 
 def _print(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> None:

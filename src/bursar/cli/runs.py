@@ -12,15 +12,7 @@ import typer
 from typer import Argument, Option
 
 import bursar
-from bursar.cli.options import (
-    JsonOption,
-    PluginOption,
-    RunOption,
-    ScoringEngineOption,
-    TrustOption,
-    grouped,
-    load_plugins,
-)
+from bursar.cli.options import EngineOption, JsonOption, PluginOption, RunOption, TrustOption, grouped, load_plugins
 from bursar.cli.output import print_json, print_table
 from bursar.errors import ConfigError
 
@@ -83,7 +75,7 @@ def run(
             "--set", metavar="KEY=VALUE", help="Change a setting of the file, such as learner.steps=300. Repeatable."
         ),
     ] = None,
-    engine: ScoringEngineOption = "here",
+    engine: EngineOption = "here",
     trust: TrustOption = False,
 ) -> None:
     """Run a campaign with simulated annotators (gold labels), or resume it.
@@ -226,8 +218,7 @@ def _print_result(result: RunResult, page: Path) -> None:
     width = max(10, *(len(arm) for arm in result.arms))
     for arm, found in result.comparison.items():
         typer.echo(f"{arm:<{width}} mean score over tasks and budget: {100 * found.mean:.1f}")
-    shown = saved_tile(result)
-    if shown is not None:
+    if (shown := saved_tile(result)) is not None:
         typer.echo(f"{TITLE}: {shown[0][0].lower()}{shown[0][1:]} ({shown[1]}).")
     if result.oracle and "refused" in result.oracle:
         typer.echo(f"No search for the best order: {result.oracle['refused']}")

@@ -226,7 +226,6 @@ def _as_json(chosen: bursar.Selection, spent: Decimal, seconds: float) -> dict[s
 
 
 def _bought(chosen: bursar.Selection, spent: Decimal, budget: Decimal, in_items: bool) -> str:
-    """Describe what was selected and what it costs."""
     from bursar.report.wording import counted
 
     items, labels = counted(len(chosen), "item"), counted(int(chosen.tasks.sum()), "label")
@@ -236,11 +235,8 @@ def _bought(chosen: bursar.Selection, spent: Decimal, budget: Decimal, in_items:
 
 
 def _quality(recipe: bursar.Strategy, certificate: Certificate | None) -> str:
-    """Describe how far the selection is from the optimum, at most."""
-    if certificate is None:
-        return f"{recipe.name} has no scores to compare"
-    if certificate.optimal:
-        return "proven optimal"
+    if certificate is None or certificate.optimal:
+        return "proven optimal" if certificate else f"{recipe.name} has no scores to compare"
     if certificate.gap is None:
         return "no guarantee for equal shares"
     gap = 100 * certificate.gap
@@ -248,13 +244,7 @@ def _quality(recipe: bursar.Strategy, certificate: Certificate | None) -> str:
 
 
 def _shown(number: Decimal) -> str:
-    """Format an amount with two decimals, or none if it is whole; smaller amounts than 0.01 are exact.
-
-    >>> _shown(Decimal("20000.50")), _shown(Decimal("2E+3")), _shown(Decimal("0.004"))
-    ('20,000.50', '2,000', '0.004')
-    """
+    """Format an amount with two decimals, or none if it is whole; smaller amounts than 0.01 are exact."""
     if number.adjusted() > 20:
         return str(number)
-    if 0 < number < Decimal("0.01"):
-        return f"{number:f}"
-    return f"{number:,.2f}".removesuffix(".00")
+    return f"{number:f}" if 0 < number < Decimal("0.01") else f"{number:,.2f}".removesuffix(".00")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from bursar.cli.options import ScoringEngineOption, TrustOption, grouped
+from bursar.cli.options import EngineOption, TrustOption, grouped
 from bursar.errors import ConfigError
 
 
@@ -38,7 +38,7 @@ class ServeSettings:
     open_page: bool = Option(False, "--open", help="Open the page in your browser.")
     log: bool = Option(False, "--log", help="Log every request to standard error.")
     trust: TrustOption = False
-    engine: ScoringEngineOption = "here"
+    engine: EngineOption = "here"
 
     def serve(self, project: Path | None) -> None:
         """Serve a project until Ctrl-C; without one, the start page, then the project that is created there."""

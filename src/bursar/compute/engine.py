@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from bursar.errors import ConfigError
 
@@ -22,11 +22,14 @@ ProgressCallback = Callable[[Any], None]
 Work = Callable[[Unit, ProgressCallback], Any]
 
 
+How = Literal["done", "failed"]
+
+
 class Ended(NamedTuple):
     """How a unit ended: ``done`` with a result, ``failed`` with an error, ``lost`` with the reason its worker died."""
 
     number: int
-    how: Literal["done", "failed", "lost"]
+    how: How | Literal["lost"]
     what: Any
     seconds: float = 0.0
 
@@ -45,15 +48,7 @@ class WorkerPool(Protocol):
 
 
 class Engine(Protocol):
-    """Where units run.
-
-    Workers live for one call of ``run_units``, or for a ``with`` block:
-
-    >>> from bursar.compute import make_engine, run_units
-    >>> with make_engine("processes") as engine:  # doctest: +SKIP
-    ...     first = run_units(train, units, engine=engine)
-    ...     second = run_units(train, more_units(first), engine=engine)
-    """
+    """Where units run. Workers live for one call of ``run_units``, or for a ``with`` block."""
 
     @property
     def workers(self) -> int:
@@ -67,16 +62,27 @@ class Engine(Protocol):
         """A pool whose units report to ``on_report``; on exit, running units are stopped."""
 
 
-class ThisProcess:
-    """Runs one unit after the other in this process."""
+class KeepsWorkers:
+    """The part of an engine that keeps its workers while it is entered."""
 
-    workers = 1
+    kept = False
 
-    def __enter__(self) -> ThisProcess:
+    def __enter__(self) -> Self:
+        self.kept = True
         return self
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        self.kept = False
+        self.dismiss()
+
+    def dismiss(self) -> None:
+        """Let idle workers go; new ones start when there is work."""
+
+
+class ThisProcess(KeepsWorkers):
+    """Runs one unit after the other in this process."""
+
+    workers = 1
 
     @contextmanager
     def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
@@ -116,9 +122,7 @@ def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps
         raise ConfigError(f"the work cannot be sent to another process: {wrong}", fix=fix) from wrong
 
 
-def attempt(
-    unpack: Callable[[], tuple[Work, Unit]], report: ProgressCallback
-) -> tuple[Literal["done", "failed"], Any, float]:
+def attempt(unpack: Callable[[], tuple[Work, Unit]], report: ProgressCallback) -> tuple[How, Any, float]:
     """Run a unit in a worker: unpack it, which imports what it needs, and call the work."""
     try:
         work, unit = unpack()

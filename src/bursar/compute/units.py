@@ -35,11 +35,7 @@ class UnitObserver:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration for reading.
-
-    >>> duration(0.25), duration(31), duration(558), duration(9000), duration(400_000)
-    ('0.2 s', '31 s', '9 min', '2 h 30 min', '4 d 15 h')
-    """
+    """Format a duration for reading."""
     if seconds < 99.5:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -52,10 +48,7 @@ def duration(seconds: float) -> str:
 
 
 def make_engine(text: str, workers: int | None = None) -> Engine:
-    """Make an engine: ``here``, ``processes``, ``processes:4``, ``ray``, ``ray://host:port``, ``ray:host:port``.
-
-    ``workers`` is the number of units that run at a time, if the name does not give it.
-    """
+    """Make an engine by its name; ``workers`` units run at a time, if the name does not give a number."""
     name, _, rest = text.partition(":")
     if text == "here" and workers in (None, 1):
         return THIS_PROCESS
@@ -82,19 +75,19 @@ def run_units(
     retries: int = 2,
     fill: Callable[[Unit], Unit] = lambda unit: unit,
 ) -> list[Any]:
-    """Run units of work and return their results in the order of the units.
+    """Run units of work and return their results in the order of the units; equal units run once.
 
-    ``work`` is called with a unit and a callback for progress reports. It must be a top-level function of a module, or
-    ``functools.partial`` of one, unless it runs in this process. Equal units run once. With a store, a unit with a
-    stored result is not run, and a result is on disk before its unit counts as finished: after a crash, the next call
-    runs the rest. Stored results are read back from JSON, so tuples become lists.
+    ``work`` is called with a unit and a callback for progress reports. Unless it runs in this process, it must be a
+    top-level function of a module, or ``functools.partial`` of one. With a store, a unit with a stored result is not
+    run, and a result is on disk before its unit counts as finished: after a crash, the next call runs the rest. Stored
+    results are read back from JSON, so tuples become lists.
 
     A unit whose worker dies, or that fails with an ``OSError`` or ``MemoryError``, is tried again up to ``retries``
     times, then given up; the others still run before the error is raised. Any other error is raised at once, with the
     worker's traceback as a note, and stops the running units.
 
-    ``fill`` maps a unit to the argument of ``work`` right before it runs. Use it to add data that is not
-    JSON-serialisable or too large to keep in memory for all units. The unit itself must identify that data.
+    ``fill`` maps a unit to the argument of ``work`` right before it runs, to add data that is no JSON or too large to
+    keep in memory for all units. The unit itself must identify that data.
 
     >>> def square(unit, report):
     ...     return unit["x"] ** 2
@@ -121,11 +114,9 @@ def run_units(
 
 
 def run_all(units: Sequence[Callable[[ProgressCallback], Any]], workers: int, report: ProgressCallback) -> list[Any]:
-    """Run callables, ``workers`` at a time, and return their results.
+    """Run callables with a callback for reports, ``workers`` at a time, and return their results.
 
-    Each is called with a callback whose reports go to ``report``. With one worker they run in this process, one after
-    the other; for several workers they must be picklable. The first that fails, or whose process dies, stops the
-    others, and its error is raised.
+    One worker is this process; for several, callables must be picklable. The first that fails stops the others.
     """
     workers = min(workers, len(units))
     engine: Engine = Processes(workers) if workers > 1 else THIS_PROCESS

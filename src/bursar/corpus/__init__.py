@@ -1,26 +1,8 @@
 """Corpora: items with stable ids, splits and known labels; readers and writers of file formats."""
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus, Item, Labels, concatenate
-from bursar.corpus.formats import FORMATS, Format, guess_format, read, write
-from bursar.corpus.metadata import Metadata
-from bursar.corpus.schema import describe_task, spans, with_schema
-from bursar.corpus.words import Texts
+from bursar.corpus.corpus import Corpus, Labels, concatenate
+from bursar.corpus.formats import FORMATS, guess_format, read, write
+from bursar.corpus.schema import spans
 
-__all__ = [
-    "FORMATS",
-    "Corpus",
-    "CorpusBuilder",
-    "Format",
-    "Item",
-    "Labels",
-    "Metadata",
-    "Texts",
-    "concatenate",
-    "describe_task",
-    "guess_format",
-    "read",
-    "spans",
-    "with_schema",
-    "write",
-]
+__all__ = ["FORMATS", "Corpus", "CorpusBuilder", "Labels", "concatenate", "guess_format", "read", "spans", "write"]

@@ -65,10 +65,8 @@ class CorpusBuilder:
         self._columns: dict[str, _Column] = {}
         self._ids: dict[str, None] = {}
         self._splits: dict[str, int] = {}
-        self._split_codes = array("h")
+        self._split_codes, self._spans, self._span_counts = array("h"), array("i"), array("i")
         self._texts: list[str] = []
-        self._spans = array("i")
-        self._span_counts = array("i")
         self._pairs: list[str] = []
         self._groups: list[str] = []
         self._images: list[NDArray[Any]] = []
@@ -84,7 +82,6 @@ class CorpusBuilder:
             self.add_task(name, task)
 
     def at(self, path: Path, line: int | None = None) -> None:
-        """Set the reader's position, for error messages."""
         self.path, self.line = path, line
 
     def error(self, message: str, *, item: str | None = None, fix: str | None = None) -> DataError:

@@ -19,6 +19,8 @@ from bursar.ragged import BoolArray, IntArray, Ragged, Strings
 from bursar.registry import suggestion
 from bursar.tasks import Task
 
+Schema = Mapping[str, Any] | None  # of readers: descriptions of tasks, by name
+Names = str | Iterable[str]  # of readers and writers: a list of names, or a string with commas
 SPLITS = ("train", "dev", "test")
 Column = TypeVar("Column", Texts, Strings)
 
@@ -172,7 +174,8 @@ class Corpus:
     def take(self, items: IntArray) -> Corpus:
         """The items at these positions, in this order."""
         items = np.asarray(items, dtype=np.int64)
-        columns: dict[str, Any] = {name: getattr(self, name) for name in ("texts", "pairs", "groups", "metadata")}
+        columns = [(name, getattr(self, name)) for name in ("texts", "pairs", "groups", "metadata")]
+        taken: dict[str, Any] = {name: column.take(items) for name, column in columns if column is not None}
         return replace(
             self,
             ids=self.ids.take(items),
@@ -180,11 +183,10 @@ class Corpus:
             labels={name: column.take(items) for name, column in self.labels.items()},
             images=None if self.images is None else self.images[items],
             _positions={},
-            **{name: column if column is None else column.take(items) for name, column in columns.items()},
+            **taken,
         )
 
     def split(self, name: str) -> Corpus:
-        """One split as a corpus of its own."""
         return self.take(self.in_split(name))
 
     def with_tasks(self, names: Sequence[str]) -> Corpus:

@@ -28,11 +28,7 @@ def decode_cell(text: str) -> Any:
 
 
 def shown_cell(value: Any) -> str:
-    """A cell as people read it.
-
-    >>> shown_cell(datetime(2026, 5, 1, 9, 30)), shown_cell(5.0), shown_cell(True), shown_cell(["a", 1])
-    ('2026-05-01 09:30', '5', 'true', '["a", 1]')
-    """
+    """A cell as people read it."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -63,10 +59,6 @@ def _untagged(found: dict[str, Any]) -> Any:
 class Metadata:
     """Columns of a table by name. The column that became the items' text has a place in the order, but no cells, unless
     some of them were no strings.
-
-    >>> found = Metadata.of({"Ticket": [7, 8], "Body": ["call me", "stop"]}, text="Body")
-    >>> found.order, found.row(1)
-    (('Ticket', 'Body'), {'Ticket': 8})
     """
 
     order: tuple[str, ...]  # all columns of the table
@@ -94,11 +86,7 @@ class Metadata:
         return {"columns": list(self.order), "text": self.text} | ({"labels": list(self.labels)} if self.labels else {})
 
     def shown(self, item: int) -> list[dict[str, str]]:
-        """What people see beside an item: the cells that are not empty, as text.
-
-        >>> Metadata.of({"Ticket": [7.0], "Day": [datetime(2026, 5, 1)], "Agent": [None]}).shown(0)
-        [{'name': 'Ticket', 'value': '7'}, {'name': 'Day', 'value': '2026-05-01'}]
-        """
+        """What people see beside an item: the cells that are not empty, as text."""
         cells = {name: shown_cell(cell) for name, cell in self.row(item).items() if name not in self.labels}
         return [{"name": name, "value": cell} for name, cell in cells.items() if cell]
 

@@ -22,11 +22,7 @@ def spans(*labels: str) -> dict[str, Any]:
 
 
 def describe_task(task: Any) -> dict[str, Any]:
-    """The description of a task: a list of names is a list of classes.
-
-    >>> describe_task(["refund", "order"])
-    {'kind': 'classification', 'labels': ['refund', 'order']}
-    """
+    """The description of a task: a list of names is a list of classes."""
     if isinstance(task, Task):
         return task.describe()
     if isinstance(task, Mapping):

@@ -31,8 +31,7 @@ def join_tokens(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
 def align(text: str, tokens: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[int, int]] | None:
     """The positions of words in a text, given its tokens and their words; ``None`` if they do not fit the text.
 
-    The words of one token share its characters: each takes its own length, but leaves at least one character for each
-    that follows.
+    The words of one token share its characters: each takes its own length, and leaves one for each that follows.
     """
     spans = []
     at = 0

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bursar.corpus.words import join_tokens
-from bursar.simulation.grammar import Dice, Fragment, Span
-from bursar.simulation.notation import Group, Hole, parse
+from bursar.simulation.grammar import Dice, Fragment, Group, Hole, Span, parse
 from bursar.simulation.vocabulary import Intent, english, frames, read_table
 
 NO_FRAME = parse("__")
@@ -81,7 +80,10 @@ def _try_sentence(clause: Clause, dice: Dice) -> tuple[Fragment, bool]:
         if type(frame.head) is Hole and dice.chance(SAID_FIRST):
             sentence.append(clause.loose)
         else:
-            core = _join(clause.core, clause.loose)
+            core, head = Fragment(), clause.core.heads.index(-1)
+            core.append(clause.core)
+            core.append(clause.loose)
+            core.heads = [head if position != head and at < 0 else at for position, at in enumerate(core.heads)]
     start = len(sentence.words)
     root = grammar.write(frame, sentence, dice, core)
     asks = sentence.words[start] in ASKING
@@ -101,19 +103,13 @@ def _add_some(sentence: Fragment, dice: Dice, *symbols: tuple[str, float]) -> No
             grammar.write_parts(grammar.settle(phrase, sentence, dice), None, sentence, dice)
 
 
-def _join(core: Fragment, loose: Fragment) -> Fragment:
-    joined = Fragment()
-    head = core.heads.index(-1)
-    joined.append(core)
-    joined.append(loose)
-    joined.heads = [head if position != head and at < 0 else at for position, at in enumerate(joined.heads)]
-    return joined
-
-
 def render(sentence: Fragment, question: bool, dice: Dice) -> tuple[str, list[tuple[int, int]]]:
     """The text of a sentence and the positions of its words. Final punctuation becomes a word of the sentence."""
     words = sentence.words
-    _agree_articles(words)
+    for at, (word, after) in enumerate(zip(words, [each.lower() for each in words[1:]], strict=False)):
+        if word in ("a", "an", "A", "An"):
+            vowel = (after[0] in VOWELS and after not in A_DESPITE) or after in AN_DESPITE
+            words[at] = word[0] + ("n" if vowel else "")
     lower = dice.chance(LOWER)
     if lower:
         words[:] = [word.lower() for word in words]
@@ -128,15 +124,6 @@ def render(sentence: Fragment, question: bool, dice: Dice) -> tuple[str, list[tu
         spans.append((len(text), len(text) + 1))
         text += words[-1]
     return text, spans
-
-
-def _agree_articles(words: list[str]) -> None:
-    """*a* or *an*, by the first letter of the next word."""
-    for at in range(len(words) - 1):
-        if words[at] in ("a", "an", "A", "An"):
-            after = words[at + 1].lower()
-            vowel = (after[0] in VOWELS and after not in A_DESPITE) or after in AN_DESPITE
-            words[at] = words[at][0] + ("n" if vowel else "")
 
 
 # -- noise -------------------------------------------------------------------------------------------------------------
@@ -155,8 +142,10 @@ class Noise:
 
 def disturb(sentence: Fragment, noise: Noise, dice: Dice) -> Fragment:
     """Add noise to a sentence; its tree stays a tree and its slots keep their words."""
-    if dice.chance(noise.dropped):
-        sentence = _without_articles(sentence)
+    if dice.chance(noise.dropped):  # articles outside of slots have no dependents, so the tree loses only leaves
+        inside = {at for span in sentence.spans for at in range(span.start, span.end)}
+        kept = [at for at, word in enumerate(sentence.words) if word not in ARTICLES or at in inside]
+        sentence = sentence if len(kept) < 3 else _rearrange(sentence, kept)
     if dice.chance(noise.filler):
         sentence = _with_word(sentence, dice.pick(FILLERS), "discourse", dice)
     if dice.chance(noise.repeat):
@@ -180,13 +169,6 @@ def misspell(word: str, dice: Dice) -> str:
     if slip == 2:
         return word[:at] + word[at] + word[at:]
     return word[:at] + dice.pick(NEIGHBOURS.get(word[at].lower(), word[at])) + word[at + 1 :]
-
-
-def _without_articles(sentence: Fragment) -> Fragment:
-    """Drop articles outside of slots; they have no dependents, so the tree loses only leaves."""
-    inside = {at for span in sentence.spans for at in range(span.start, span.end)}
-    kept = [at for at, word in enumerate(sentence.words) if word not in ARTICLES or at in inside]
-    return sentence if len(kept) < 3 else _rearrange(sentence, kept)
 
 
 def _with_word(sentence: Fragment, filler: str | None, label: str, dice: Dice) -> Fragment:

@@ -89,7 +89,6 @@ def read(
 
 
 def _takes(format: Format, options: Iterable[str]) -> bool:
-    """Whether the reader of a format has these options."""
     return set(options) <= signature(format.read).parameters.keys()
 
 

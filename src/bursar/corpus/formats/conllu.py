@@ -20,24 +20,15 @@ of these" (``OTH``, and ``O`` if a file has ``B-O``) are not entities; ``drop`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
-from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import (
-    FORMATS,
-    FileReader,
-    Format,
-    first_lines,
-    parse_names,
-    read_files,
-    spans_at,
-    split_files,
-)
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, first_lines, parse_names, read_files, split_files
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import align, join_tokens
 from bursar.errors import DataError
@@ -89,10 +80,7 @@ class Sentence:
 
 
 def _sentences(reader: FileReader, widths: range) -> Iterator[Sentence]:
-    """The sentences of a file; its word lines must have as many cells as ``widths`` allows.
-
-    Errors then name the first line of the sentence.
-    """
+    """The sentences of a file, with as many cells in a line as ``widths`` allows; errors then name their first line."""
     numbered = ((reader.line, line) for line in reader.lines())
     for filled, lines in groupby(numbered, lambda pair: bool(pair[1].strip(" "))):
         if filled:
@@ -159,10 +147,7 @@ def _read_sentences(
 
 
 def _text_of(reader: FileReader, found: Sentence) -> tuple[str, list[tuple[int, int]]]:
-    """The text of a sentence, and the positions of its words.
-
-    If a token has fewer characters than words, the text is made of the words instead.
-    """
+    """The text of a sentence and its words; the words make the text if a token has fewer characters than words."""
     if any(len(token.words) > len(token.form) for token in found.tokens):
         return join_tokens(found.forms)
     text = found.comments.get("text")
@@ -178,7 +163,6 @@ def _text_of(reader: FileReader, found: Sentence) -> tuple[str, list[tuple[int, 
 def _write_sentences(
     checks: WriteChecks, path: Path, suffixes: Sequence[str], write_words: Callable[[IO[str], Item], None]
 ) -> None:
-    """Write the sentences of every split, each with its comments before its words."""
     with checks.writing(path, suffixes) as files:
         for split, file in files:
             group: str | None = None
@@ -210,12 +194,7 @@ def sniff(path: Path) -> bool:
     return bool(rows) and all(len(row) == 10 and row[0][:1].isdecimal() for row in rows)
 
 
-def read(
-    path: Path,
-    layer: str | Path | None = None,
-    drop: str | Collection[str] = DROPPED,
-    schema: Mapping[str, Any] | None = None,
-) -> Corpus:
+def read(path: Path, layer: str | Path | None = None, drop: Names = DROPPED, schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one file per split; ``layer`` is an IOB2 file or folder, without types ``drop``."""
     entities = None if layer is None else EntityLayer(Path(layer), parse_names(drop))
     corpus = read_files(path, SUFFIXES, partial(_read_treebank, layer=entities), schema)
@@ -255,7 +234,7 @@ def _labels(reader: FileReader, found: Sentence) -> dict[str, Any]:
     return labels
 
 
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write a folder with one file per split, or one file. Write entities as a layer with the format ``iob2``."""
     checks = WriteChecks(corpus, "conllu", lose)
     checks.refuse("images", "pairs")
@@ -290,7 +269,7 @@ def sniff_layer(path: Path) -> bool:
     return named and bool(rows) and all(LAYER_ROW.fullmatch(row) for row in rows)
 
 
-def read_layer(path: Path, drop: str | Collection[str] = DROPPED, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read_layer(path: Path, drop: Names = DROPPED, schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one file per split."""
     dropped = parse_names(drop)
 
@@ -303,7 +282,7 @@ def read_layer(path: Path, drop: str | Collection[str] = DROPPED, schema: Mappin
 
 def _entities(reader: FileReader, found: Sentence, drop: Collection[str]) -> list[Span]:
     """The spans of a sentence, without those that mean "none of these"."""
-    spans = spans_at(reader, [row[2] for row in found.rows], found.lines, found.id)
+    spans = reader.spans_at([row[2] for row in found.rows], found.lines, found.id)
     return [span for span in spans if span[2] not in drop]
 
 
@@ -344,9 +323,7 @@ class EntityLayer:
                 raise DataError("the treebank has no such sentence", path=sentence.path, line=sentence.line, item=id)
 
 
-def write_layer(
-    corpus: Corpus, path: Path, drop: str | Collection[str] = DROPPED, lose: str | Collection[str] = ()
-) -> None:
+def write_layer(corpus: Corpus, path: Path, drop: Names = DROPPED, lose: Names = ()) -> None:
     """Write a folder with one file per split, or one file."""
     checks = WriteChecks(corpus, "iob2", lose)
     checks.refuse("images", "pairs")

@@ -8,16 +8,16 @@ import io
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import SPLITS, Corpus
+from bursar.corpus.corpus import SPLITS, Corpus, Names, Schema
 from bursar.errors import ConfigError, DataError, LabelError
 from bursar.registry import Registry
 from bursar.tasks.schemes import Span, spans_of_tags, split_tag
@@ -99,10 +99,7 @@ def split_of(name: str) -> str | None:
 
 
 def split_files(path: Path, suffixes: Sequence[str]) -> list[tuple[str, Path]]:
-    """The data files of a folder by split (train, dev, test first), or a single file with its split.
-
-    A file may be compressed: ``train.txt.gz`` counts as ``.txt``.
-    """
+    """The files of a folder, compressed or not, by split (train, dev, test first), or a single file with its split."""
     if not path.is_dir():
         return [(split_of(path.name) or "train", path)]
     files = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith(".")]
@@ -131,7 +128,7 @@ class FileReader(CorpusBuilder):
     file = Path()  # the file that is being read
     prefix = "line"  # of ids made from line numbers
 
-    def __init__(self, schema: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, schema: Schema = None) -> None:
         super().__init__(schema)
         self.counter = IdCounter()
 
@@ -149,12 +146,19 @@ class FileReader(CorpusBuilder):
     def line_id(self) -> str:
         return numbered_id(self.prefix, self.line or 0)
 
+    def spans_at(self, tags: Sequence[str], lines: Iterable[int], item: str | None = None) -> list[Span]:
+        """The spans of tags on these lines; an error names the line of the invalid tag."""
+        try:
+            return spans_of_tags(tags)
+        except LabelError:
+            for self.line, tag in zip(lines, tags, strict=True):
+                with self.locating(item):
+                    split_tag(tag)
+            raise
+
 
 def read_files(
-    path: Path,
-    suffixes: Sequence[str],
-    read_file: Callable[[FileReader], None],
-    schema: Mapping[str, Any] | None = None,
+    path: Path, suffixes: Sequence[str], read_file: Callable[[FileReader], None], schema: Schema = None
 ) -> Corpus:
     """Find the files of a path, read each with ``read_file``, and build the corpus; an empty file is an error."""
     files = split_files(path, suffixes)
@@ -172,17 +176,6 @@ def read_files(
     return reader.build()
 
 
-def spans_at(reader: FileReader, tags: Sequence[str], lines: Iterable[int], item: str | None = None) -> list[Span]:
-    """The spans of tags on these lines; an error names the line of the invalid tag."""
-    try:
-        return spans_of_tags(tags)
-    except LabelError:
-        for reader.line, tag in zip(lines, tags, strict=True):
-            with reader.locating(item):
-                split_tag(tag)
-        raise
-
-
 class IdCounter(Counter[str]):
     """Numbers items without ids over all files of a corpus, by prefix."""
 
@@ -196,7 +189,7 @@ def numbered_id(prefix: str, number: int) -> str:
     return f"{prefix}-{number:06d}"
 
 
-def parse_names(option: str | Iterable[str]) -> list[str]:
+def parse_names(option: Names) -> list[str]:
     """Parse an option that lists names: a list, or a string with commas."""
     return [name.strip() for name in option.split(",") if name.strip()] if isinstance(option, str) else [*option]
 

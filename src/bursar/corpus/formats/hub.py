@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
 from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, IdCounter, parse_names
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import align_words, join_tokens
@@ -33,6 +33,7 @@ ROLES = {
     "id": "id idx",
     "group": "group",
 }
+Tables = Mapping[str, Mapping[str, list[Any]]]  # columns by split
 TAG = re.compile(r"O|[BIESLU]-.+", re.DOTALL)
 NO_LABEL = -1
 SPLIT_NAME = re.compile(r"\w+(\.\w+)*")
@@ -54,10 +55,7 @@ def sniff(path: Path) -> bool:
 
 # -- reading --------------------------------------------------------------------------------------------------------
 def read(
-    path: Path,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    config: str | None = None,
-    schema: Mapping[str, Any] | None = None,
+    path: Path, columns: Mapping[str, Names] | None = None, config: str | None = None, schema: Schema = None
 ) -> Corpus:
     """Read a folder, or a dataset of the hub by name; ``config`` chooses one of its configurations.
 
@@ -151,10 +149,7 @@ def _roles(builder: CorpusBuilder, features: Mapping[str, Any], columns: Mapping
 
 
 def _tasks(
-    builder: CorpusBuilder,
-    features: Mapping[str, Any],
-    tables: Mapping[str, Mapping[str, list[Any]]],
-    columns: Mapping[str, Any],
+    builder: CorpusBuilder, features: Mapping[str, Any], tables: Tables, columns: Mapping[str, Any]
 ) -> dict[str, list[str] | None]:
     """Add the columns that are tasks to the builder; return the label names of each."""
     asked = parse_names(columns["labels"]) if "labels" in columns else None
@@ -192,7 +187,7 @@ def _tagging(builder: CorpusBuilder, name: str, names: list[str]) -> Tagging:
     return Tagging(name, tuple(dict.fromkeys(kinds)), every_word=every_word)
 
 
-def _ids(tables: Mapping[str, Mapping[str, list[Any]]], column: str | None) -> dict[str, list[str]]:
+def _ids(tables: Tables, column: str | None) -> dict[str, list[str]]:
     """An id for every item. If a column restarts in each split, the split is put before the number."""
     counter, splits = IdCounter(), {name: SPLIT_NAMES.get(name, name) for name in tables}
     found: dict[str, list[str]] = {}
@@ -234,7 +229,7 @@ def _label(builder: CorpusBuilder, id: str, task: str, value: Any, names: list[s
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write a folder for ``datasets.load_from_disk``, with one dataset per split."""
     datasets = _datasets()
     checks = WriteChecks(corpus, "huggingface", lose)
@@ -263,7 +258,6 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
 
 
 def _features(checks: WriteChecks, datasets: Any) -> Any:
-    """The columns: those of the items, then one per task."""
     corpus, string = checks.corpus, datasets.Value("string")
     tagged = any(isinstance(task, Tagging) for task in corpus.schema.values())
     tokens = tagged or next(checks.other_words(), None) is not None

@@ -16,7 +16,7 @@ import math
 import re
 import struct
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.corpus.corpus import SPLITS, Corpus
+from bursar.corpus.corpus import SPLITS, Corpus, Names, Schema
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, only_file, read_bytes, replacing_bytes, split_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError
@@ -61,7 +61,7 @@ def _idx_files(path: Path, what: str) -> dict[str, Path]:
     return dict(sorted(found.items(), key=lambda pair: SPLITS.index(pair[0])))
 
 
-def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read_idx(path: Path, schema: Schema = None) -> Corpus:
     """Read a folder of IDX files, or the images of one split with the labels next to them."""
     files, labels = _idx_files(path, "images"), _idx_files(path, "labels")
     if not files:
@@ -104,7 +104,7 @@ def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
     return np.frombuffer(data, dtype=np.uint8, offset=header).reshape(shape)
 
 
-def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write_idx(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write a folder with two compressed files per split; a split without labels has one."""
     checks = WriteChecks(corpus, "idx", lose)
     images = _images_of(checks)
@@ -160,13 +160,18 @@ def sniff_npz(path: Path) -> bool:
     return len(files) == 1 and files[0].suffix == ".npz" and zipfile.is_zipfile(files[0])
 
 
-def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read_npz(path: Path, images: str | None = None, schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one; ``images`` names the array of images if it is not the largest."""
     file = only_file(path, ".npz")
     arrays = _npz_arrays(file)
     reader = FileReader(schema)
     reader.at(file)
-    pictures = _pick_images(reader, arrays, images)
+    fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
+    if images is not None and images not in fit:
+        raise reader.error(f"there is no array of images called {images!r}", fix=f"it has {', '.join(fit) or 'none'}")
+    if not fit:
+        raise reader.error("there is no array of images in it", fix="one of shape (items, height, width)")
+    pictures = fit[images if images is not None else max(fit, key=lambda name: fit[name].size)]
     count = len(pictures)
     strings = {name: _strings(arrays.get(name), count) for name in STRINGS}
     codes = {name: a.tolist() for name, a in arrays.items() if a.dtype.kind in "iu" and a.shape == (count,)}
@@ -182,8 +187,11 @@ def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | 
         id = ids[at] if ids and named else reader.next_id(split)
         labels = {}
         for name, column in codes.items():
-            if column[at] != NO_LABEL:
-                labels[name] = _label(reader, name, column[at], names[name], id)
+            known, code = names[name], column[at]
+            if known is not None and code != NO_LABEL and not 0 <= code < len(known):
+                raise reader.error(f"task {name!r}: {name}_names has no name for {code}", item=id)
+            if code != NO_LABEL:
+                labels[name] = str(code) if known is None else known[code]
         reader.add(id, split=split, group=groups[at] if groups else None, labels=labels)
     return reader.build(images=pictures)
 
@@ -207,15 +215,6 @@ def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _pick_images(reader: FileReader, arrays: Mapping[str, NDArray[Any]], chosen: str | None) -> NDArray[Any]:
-    fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
-    if chosen is not None and chosen not in fit:
-        raise reader.error(f"there is no array of images called {chosen!r}", fix=f"it has {', '.join(fit) or 'none'}")
-    if not fit:
-        raise reader.error("there is no array of images in it", fix="one of shape (items, height, width)")
-    return fit[chosen if chosen is not None else max(fit, key=lambda name: fit[name].size)]
-
-
 def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
     """An array of strings as a list; ``None`` if it is not one, or not of this length."""
     if array is None or array.dtype.kind != "U" or array.ndim != 1 or count not in (None, len(array)):
@@ -223,15 +222,7 @@ def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
     return [str(value) for value in array]
 
 
-def _label(reader: FileReader, task: str, code: int, names: list[str] | None, id: str) -> str:
-    if names is None:
-        return str(code)
-    if not 0 <= code < len(names):
-        raise reader.error(f"task {task!r}: {task}_names has no name for {code}", item=id)
-    return names[code]
-
-
-def write_npz(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write_npz(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write one file with all images, labels with their names, ids, splits and groups."""
     checks = WriteChecks(corpus, "npz", lose)
     arrays: dict[str, NDArray[Any]] = {"images": _images_of(checks)}

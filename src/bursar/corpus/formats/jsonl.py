@@ -12,17 +12,16 @@ may have ``metadata``: values by column, which are shown beside it and exported 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bursar.corpus.corpus import Corpus
+from bursar.corpus.corpus import Corpus, Schema
 from bursar.corpus.formats.characters import check_word_spans
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
-from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
+from bursar.corpus.formats.json_files import Record, first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import LabelError
 from bursar.tasks import KINDS, make_task
@@ -39,7 +38,7 @@ def sniff(path: Path) -> bool:
     return "bursar" in first or (first.keys() <= KEYS and not first.keys().isdisjoint({"text", "image"}))
 
 
-def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read(path: Path, schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one file per split; ``schema`` gives the tasks if the file does not."""
     return read_files(path, SUFFIXES, _read_file, schema)
 
@@ -53,7 +52,7 @@ def _read_file(reader: FileReader) -> None:
             _read_item(reader, record)
 
 
-def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
+def _read_header(reader: FileReader, record: Record) -> None:
     tasks = record.get("tasks", {})
     if record["bursar"] != VERSION:
         raise reader.error(f"format version {record['bursar']!r} is not known", fix=f"this Bursar reads {VERSION}")
@@ -63,7 +62,7 @@ def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
         with reader.locating():
             reader.declare(make_task(name, task))
     table = record.get("table", {})
-    known: dict[str, Any] = table if isinstance(table, dict) else {"columns": None}
+    known: Record = table if isinstance(table, dict) else {"columns": None}
     names, labels = known.get("columns", []), known.get("labels", [])
     lists = isinstance(names, list) and isinstance(labels, list)
     if not lists or not all(isinstance(name, str) for name in [*names, *labels, known.get("text") or ""]):
@@ -73,7 +72,7 @@ def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
     reader.label_columns = tuple(dict.fromkeys([*reader.label_columns, *labels]))
 
 
-def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
+def _read_item(reader: FileReader, record: Record) -> None:
     get = record.get
     id, text, image = record["id"], get("text"), get("image")
     pair, group, split = get("pair"), get("group"), get("split")
@@ -137,16 +136,16 @@ def write(corpus: Corpus, path: Path) -> None:
     if corpus.images is not None and corpus.images.dtype != np.uint8:
         raise checks.error(f"holds images of bytes, not of {corpus.images.dtype}", corpus.ids[0], fix="write npz")
     tasks = {name: task.describe() for name, task in corpus.schema.items()}
-    header: dict[str, Any] = {"bursar": VERSION, "tasks": tasks}
+    header: Record = {"bursar": VERSION, "tasks": tasks}
     if corpus.metadata is not None:
         header["table"] = corpus.metadata.header()
     write_json_lines(path, chain([header], (_written(corpus, at) for at in range(len(corpus)))))
 
 
-def _written(corpus: Corpus, at: int) -> dict[str, Any]:
+def _written(corpus: Corpus, at: int) -> Record:
     item = corpus[at]
     cells = {} if corpus.metadata is None else corpus.metadata.cells
-    record: dict[str, Any] = {
+    record: Record = {
         "id": item.id,
         "split": item.split,
         "text": item.text,

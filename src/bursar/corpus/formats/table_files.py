@@ -148,11 +148,7 @@ def _check_widths(rows: Sequence[tuple[int, Sequence[Any]]], width: int, path: P
 
 
 def listed_lines(lines: Sequence[int]) -> str:
-    """Line numbers in words.
-
-    >>> listed_lines([5]), listed_lines(range(1, 9))
-    ('line 5', 'lines 1, 2, 3, 4, 5 and 3 more')
-    """
+    """Line numbers in words."""
     shown = ", ".join(map(str, lines[:SHOWN_LINES]))
     more = f" and {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
     return f"line{'s' if len(lines) > 1 else ''} {shown}{more}"
@@ -241,7 +237,7 @@ def _table_of_records(records: Iterable[tuple[int, Mapping[str, Any]]]) -> Table
     return Table({name: [record.get(name) for _, record in rows] for name in names}, [line for line, _ in rows])
 
 
-def table_of_frame(frame: Any) -> Table:
+def read_frame(frame: Any) -> Table:
     """The table of a pandas DataFrame; missing values are empty cells."""
     missing = frame.isna()
     columns = {}
@@ -306,7 +302,8 @@ def _write_excel(columns: Columns, path: Path) -> None:
     sheet.freeze_panes = "A2"
     names = []
     for at, (name, cells) in enumerate(columns.items(), start=1):
-        sheet.column_dimensions[get_column_letter(at)].width = _width(name, cells)
+        longest = max((len(str(cell)) for cell in cells[:1000] if cell is not None), default=0)
+        sheet.column_dimensions[get_column_letter(at)].width = min(max(len(name), longest) + 2, 80)
         names.append(WriteOnlyCell(sheet, name))
         names[-1].font = Font(bold=True)
     if columns:
@@ -340,12 +337,6 @@ def _write_excel(columns: Columns, path: Path) -> None:
         raise
     with replacing_bytes(path) as file:
         book.save(file)
-
-
-def _width(name: str, cells: Sequence[Any]) -> int:
-    """The width of a column: that of its longest text, within limits."""
-    longest = max((len(str(cell)) for cell in cells[:1000] if cell is not None), default=0)
-    return min(max(len(name), longest) + 2, 80)
 
 
 def _write_parquet(columns: Columns, path: Path) -> None:

@@ -19,18 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus
+from bursar.corpus.corpus import Corpus, Names, Schema
 from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, check_options, numbered_id
 from bursar.corpus.formats.json_files import first_line_object, first_object
-from bursar.corpus.formats.table_files import (
-    EXCEL,
-    READERS,
-    Table,
-    listed_lines,
-    suffix_of,
-    table_of_frame,
-    write_table,
-)
+from bursar.corpus.formats.table_files import EXCEL, READERS, Table, listed_lines, read_frame, suffix_of, write_table
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError
 from bursar.registry import suggestion
@@ -62,7 +54,7 @@ def read(
     text: str | None = None,
     id: str | None = None,
     labels: Mapping[str, str] | str | None = None,
-    schema: Mapping[str, Any] | None = None,
+    schema: Schema = None,
     split: str | None = None,
     group: str | None = None,
     pair: str | None = None,
@@ -76,7 +68,7 @@ def read(
     path = source if isinstance(source, Path) else Path("the frame")
     stated = {"delimiter": delimiter, "encoding": encoding, "header": header, "sheet": sheet}
     options = {option: value for option, value in stated.items() if value is not None}
-    table = read_table(path, **options) if source is path else table_of_frame(source, **options)
+    table = read_table(path, **options) if source is path else read_frame(source, **options)
     if not len(table):
         raise DataError("there is no item in it", path=path)
     builder = CorpusBuilder(schema)
@@ -112,7 +104,9 @@ def find_roles(
     """The roles of the columns: those that were given, and those that can be found out, with notes."""
     named = {role: column for role, column in given.items() if column is not None}
     for column in [*named.values(), *labels.values()]:
-        _check_column(table, column, path)
+        if column not in table.columns:
+            fix = f"{suggestion(column, table.columns)}The columns are {', '.join(table.columns)}"
+            raise DataError(f"there is no column {column!r}", path=path, line=1, fix=fix)
     notes = []
     if "text" not in named:
         named["text"], why = _text_column(table, path, {*named.values(), *labels.values()})
@@ -129,12 +123,6 @@ def find_roles(
     if others := [name for name in table.columns if name not in (*named.values(), *labels.values())]:
         notes.append(f"kept as metadata: {', '.join(others)}")
     return Roles(**named, labels=labels), notes
-
-
-def _check_column(table: Table, column: str, path: Path) -> None:
-    if column not in table.columns:
-        fix = f"{suggestion(column, table.columns)}The columns are {', '.join(table.columns)}"
-        raise DataError(f"there is no column {column!r}", path=path, line=1, fix=fix)
 
 
 def _text_column(table: Table, path: Path, taken: set[str]) -> tuple[str, str]:
@@ -229,10 +217,7 @@ def _optional(cell: Any) -> str | None:
 
 
 def _label_reader(builder: CorpusBuilder, task: str, cells: Sequence[Any], column: str) -> Callable[[Any, str], Any]:
-    """What reads the cells of a task's column; the task is added if the schema does not have it.
-
-    Without a schema, a column of JSON arrays has the kind that its values show, and any other one holds classes.
-    """
+    """What reads the cells of a task's column; an unknown task is added, of the kind that its values show."""
     known = builder.task(task)
     if known is None:
         kind, options = _guess_kind(cells, column)
@@ -285,7 +270,7 @@ def _guess_kind(cells: Sequence[Any], column: str) -> tuple[str, dict[str, Any]]
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Sequence[str] = (), *, kind: str) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = (), *, kind: str) -> None:
     """Write all items to one table of a kind, such as ``.csv``, with their metadata."""
     checks = WriteChecks(corpus, kind.lstrip("."), lose)
     checks.refuse("images", "words")
@@ -320,22 +305,18 @@ def corpus_columns(corpus: Corpus) -> dict[str, list[Any]]:
 
 
 def table_format(path: Path) -> str | None:
-    """The format of a table by the file's name; ``None`` if it is no table.
-
-    >>> table_format(Path("m.xlsx")), table_format(Path("train.conll"))
-    ('xlsx', None)
-    """
+    """The format of a table by the file's name; ``None`` if it is no table."""
     return next((name for name, (suffixes, _) in TABLES.items() if suffix_of(path) in suffixes), None)
 
 
 def _sniff(path: Path, name: str) -> bool:
     """Whether a file is a table of this format: objects must have a text, and rows need no more than the suffix."""
-    if not path.is_file() or suffix_of(path) not in TABLES[name][0]:
+    if not path.is_file():
         return False
     if name in ("json", "json-lines"):
         first = first_object(path) if name == "json" else first_line_object(path, TABLES[name][0])
         return any(isinstance(value, str) for value in first.values())
-    return path.stat().st_size > 0
+    return suffix_of(path) in TABLES[name][0] and path.stat().st_size > 0
 
 
 TABLES = {  # format: suffixes, the first of them that of a written file, and a summary

@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from bursar.corpus.builder import without_labels
-from bursar.corpus.corpus import SPLITS, Corpus, Item
+from bursar.corpus.corpus import SPLITS, Corpus, Item, Names
 from bursar.corpus.formats.format import IdCounter, parse_names, replacing, split_files, split_of
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, DataError, LabelError
@@ -30,6 +30,7 @@ LOSSES = ("ids", "groups", "spacing", "words")
 LACKS = {  # what a format may lack: the message and the fix for a corpus that has it
     "images": ("holds texts, not images", "write npz, idx or jsonl"),
     "pairs": ("holds no second text", None),
+    "wordless": ("cannot hold a sentence without words", None),
     "groups": ("holds no groups", "lose = groups"),
     "spacing": ("stores words separated by single spaces, and this text has other spaces", "lose = spacing"),
     "words": ("does not store words, and these are not the ones that the rule finds", "lose = words"),
@@ -45,15 +46,7 @@ class UnknownTaskError(DataError):
 
 
 def suggest_task_names(tasks: Mapping[str, Task], places: Mapping[str, Task]) -> dict[str, str]:
-    """New names for tasks that a format does not know, where only one of its tasks is of the same kind.
-
-    >>> from bursar.tasks import Classification, Tagging
-    >>> places = {"label": Classification("label"), "entities": Tagging("entities")}
-    >>> suggest_task_names({"intent": Classification("intent", ("alarm", "music"))}, places)
-    {'intent': 'label'}
-    >>> suggest_task_names({"a": Classification("a"), "b": Classification("b")}, places)
-    {}
-    """
+    """New names for tasks that a format does not know, where only one of its tasks is of the same kind."""
     unknown = {name: without_labels(task) for name, task in tasks.items() if name not in places}
     free = {name: without_labels(place) for name, place in places.items() if name not in tasks}
     found = {}
@@ -74,7 +67,7 @@ def stated(item: Item, *, words: bool = True) -> dict[str, Any]:
 class WriteChecks:
     """A corpus to be written in a format: each method rejects one thing that the format cannot store."""
 
-    def __init__(self, corpus: Corpus, format: str, lose: str | Collection[str] = ()) -> None:
+    def __init__(self, corpus: Corpus, format: str, lose: Names = ()) -> None:
         self.lose = frozenset(parse_names(lose))
         for loss in self.lose:
             if loss not in LOSSES:
@@ -90,7 +83,7 @@ class WriteChecks:
 
     # -- items ------------------------------------------------------------------------------------------------------
     def refuse(self, *lacks: str) -> None:
-        """Refuse a corpus with something that the format lacks: images, pairs, groups, spacing or words."""
+        """Refuse a corpus with something that the format lacks: a key of ``LACKS``."""
         for what in lacks:
             at = None if what in self.lose else next(self._having(what), None)
             if at is not None:
@@ -107,6 +100,8 @@ class WriteChecks:
                 yield from np.flatnonzero(np.diff(pairs.strings.offsets)).tolist()
             case "groups" if groups is not None:
                 yield from np.flatnonzero(np.diff(groups.offsets)).tolist()
+            case "wordless" if texts is not None:
+                yield from np.flatnonzero(texts.word_counts == 0).tolist()
             case "spacing" if texts is not None:
                 yield from (at for at, words in enumerate(texts.all_words()) if " ".join(words) != texts.strings[at])
             case "words":
