@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.models import SavedModel
+from bursar.campaign.models import SavedModel, files_of
 from bursar.campaign.pool_scoring import PoolScoring, answer
 from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, Unit, cores, make_engine, run_units
 from bursar.corpus import Corpus
@@ -202,7 +202,7 @@ def score_two_workers() -> Sides:
     learner.fit(corpus.take(np.arange(64)))
     with tempfile.TemporaryDirectory() as folder:
         learner.save(Path(folder))
-        saved = SavedModel.read(Path(folder), "transformer", options, corpus.schema)
+        saved = SavedModel("transformer", options, corpus.schema, files_of(Path(folder)))
     pools = [corpus.take(np.arange(64 + at * POOL, 64 + (at + 1) * POOL)) for at in range(TIMES)]
     start = time.perf_counter()
     engine = _open.enter_context(make_engine("processes", 2))

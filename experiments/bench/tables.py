@@ -55,7 +55,7 @@ def table(suffix: str) -> str:
             writer.writerow(COLUMNS)
             writer.writerows(rows)
     else:
-        from bursar.corpus.formats.table_writers import write_table
+        from bursar.corpus.formats.table_files import write_table
 
         columns = [list(column) for column in zip(*rows, strict=True)]
         write_table(dict(zip(COLUMNS, columns, strict=True)), path)

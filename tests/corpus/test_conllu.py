@@ -6,7 +6,7 @@ import conllu
 import pytest
 
 from bursar.corpus import CorpusBuilder, read, write
-from bursar.corpus.formats.sentences import align
+from bursar.corpus.words import align
 from bursar.errors import DataError
 from tests.same import differences
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bursar.corpus.formats.table_writers import write_table
+from bursar.corpus.formats.table_files import write_table
 
 SENTENCES = 1_000_000
 READ = """

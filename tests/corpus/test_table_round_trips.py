@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bursar.annotation.projects import DATA_FILE, Wishes, create_project, draft_project, with_wished_tasks
 from bursar.corpus import Corpus, read
-from bursar.corpus.formats.table_writers import write_table
+from bursar.corpus.formats.table_files import write_table
 from bursar.corpus.formats.tables import corpus_columns
 
 COLUMNS: dict[str, list[Any]] = {

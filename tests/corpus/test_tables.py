@@ -49,6 +49,18 @@ def test_labels_are_read_from_the_columns_that_are_named(tmp_path: Path) -> None
         read(path, labels={"intent": "Category"}, tasks={"intent": ["order"]})
 
 
+def test_delimiter_and_header_are_options_of_a_csv_file_only(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("wake me at seven;alarm, please\nplay some jazz;music, please\n")
+    corpus = read(tmp_path / "m.csv", "csv", delimiter=";", header="no", text="column 1")
+    assert [item.metadata for item in (corpus[0], corpus[1])] == [
+        {"column 2": "alarm, please"},
+        {"column 2": "music, please"},
+    ]
+    (tmp_path / "m.json").write_text('[{"text": "play some jazz"}]')
+    with pytest.raises(BursarError, match="format 'json' has no option 'delimiter' here"):
+        read(tmp_path / "m.json", "json", delimiter=";")
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_delimiter_and_encoding_of_a_csv_file_are_found_out(delimiter: str, encoding: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bursar.corpus import CorpusBuilder, Labels, read
-from bursar.corpus.formats.table_writers import write_table
+from bursar.corpus.formats.table_files import write_table
 from bursar.errors import ConfigError, DataError
 from bursar.learners import learner as contract
 from bursar.learners import make_learner

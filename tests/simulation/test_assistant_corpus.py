@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bursar.corpus import Item, read, write
+from bursar.corpus import read, write
+from bursar.corpus.corpus import Item
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError
 from bursar.simulation import assistant_corpus

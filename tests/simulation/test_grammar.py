@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.simulation.grammar import Dice, Fragment, Grammar
-from bursar.simulation.noise import SHORTEST_TYPO, Noise, disturb, misspell
-from bursar.simulation.notation import Phrase, Reference, Splice, parse
-from bursar.simulation.relations import relations_of
-from bursar.simulation.sentence import make_clause, make_sentence, render
+from bursar.simulation.grammar import Dice, Fragment, Grammar, Phrase, Reference, Splice, parse
+from bursar.simulation.sentence import (
+    SHORTEST_TYPO,
+    Noise,
+    disturb,
+    make_clause,
+    make_sentence,
+    misspell,
+    relations_of,
+    render,
+)
 from bursar.simulation.vocabulary import dependency_labels, english, frames, intents
 
 

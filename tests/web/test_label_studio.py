@@ -15,8 +15,8 @@ import pytest
 
 from bursar.annotation.session import AnnotationSession
 from bursar.corpus import CorpusBuilder, read, write
-from bursar.corpus.formats.label_studio_config import config_of
-from bursar.corpus.formats.label_studio_results import design_of, results_of
+from bursar.corpus.formats.label_studio import config_of
+from bursar.corpus.formats.label_studio_results import Design, results_of
 from bursar.corpus.words import find_words
 from bursar.errors import StudioError
 from bursar.ledger.records import CORRECTION, OVERLAP
@@ -101,7 +101,7 @@ def test_a_token_and_an_address_are_told_to_be_right_or_wrong(server, studio):
 
 def test_a_project_is_found_by_its_mark_and_a_stranger_is_not(studio):
     project = studio.create_project(
-        "ab", "x mark-1 y", config_of(design_of(CorpusBuilder({"intent": INTENT}).build().schema))
+        "ab", "x mark-1 y", config_of(Design.of(CorpusBuilder({"intent": INTENT}).build().schema))
     )
     assert studio.find_project("mark-1") == project
     assert studio.find_project("mark-1", known=project) == project
@@ -118,7 +118,7 @@ def test_a_project_whose_description_was_changed_is_still_the_runs(small, server
 
 def test_an_address_is_told_of_annotations_once(studio, server):
     project = studio.create_project(
-        "hooked", "", config_of(design_of(CorpusBuilder({"intent": INTENT}).build().schema))
+        "hooked", "", config_of(Design.of(CorpusBuilder({"intent": INTENT}).build().schema))
     )
     first = studio.register_webhook(project, "http://127.0.0.1:9/hook")
     assert studio.register_webhook(project, "http://127.0.0.1:9/hook") == first

@@ -20,9 +20,9 @@ from bursar.allocation.informativeness import INFORMERS, Informer, make_informer
 from bursar.allocation.rates import RATERS, SPAN, LabelCurve, Rater, Rates, RatingSettings, make_rater
 from bursar.allocation.robust import METHODS
 from bursar.allocation.split import typical_price
-from bursar.campaign.advisers import Allocator
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue, SplitDecision
+from bursar.campaign.participants import Allocator
 from bursar.campaign.round_planner import round_to
 from bursar.campaign.sections import Section, TaskLimit
 from bursar.campaign.state import RoundSettings

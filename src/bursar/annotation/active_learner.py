@@ -376,6 +376,10 @@ class LoopPlan(NamedTuple):
     rounds: int
 
 
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < value < 1e12
+
+
 def plan_loop(
     budget: float, price: float | None, pool: int, *, batch_size: int | None = None, seed_items: int | None = None
 ) -> LoopPlan:
@@ -385,7 +389,7 @@ def plan_loop(
     skipped items free money for others.
     """
     for what, value in (("budget", budget), ("batch_size", batch_size), ("seed_items", seed_items)):
-        if value is not None and not (isinstance(value, Real) and 0 < value < 1e12):
+        if value is not None and not _is_amount(value):
             raise ConfigError(f"{what} = {value!r} is not a positive number", fix=f"for instance {what}=100")
     if price is None and budget != int(budget):
         raise ConfigError(f"budget = {budget!r} is not a whole number of items", fix="or give prices=, to count money")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bursar.annotation.suggestions import Left, left_for, pool_left_for
-from bursar.campaign.advisers import RoundSplit, allocator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import LabelValue, SplitDecision
+from bursar.campaign.participants import RoundSplit, allocator
 from bursar.campaign.round_planner import Known, Offer, ScoredItems, asks_the_model, certificate_record, round_to
 from bursar.campaign.setting_changes import changed_config, check_changed_config
 from bursar.campaign.state import RoundSettings
@@ -88,7 +88,7 @@ class _View:
             offer = self._offer(terms)
         except InfeasibleError as wrong:
             return found | {"why": wrong.message}
-        corpus, certificate = self.campaign.corpus, certificate_record(offer.chosen.certificate)
+        corpus, certificate = self.campaign.corpus, certificate_record(offer.chosen)
         entries = offer.selected(corpus)
         return found | {
             "budget": offer.budget,

@@ -24,6 +24,7 @@ from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
 from bursar.random_streams import rng
 from bursar.tasks import Task
 
+Tasks = Mapping[str, Task]
 DRAWS = 2000
 FEWEST_FOR_INTERVAL = 10  # resampling fewer items than this says nothing
 
@@ -72,7 +73,7 @@ class Slice:
     shadow: Mapping[str, FloatArray] | None
 
 
-def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
+def audit_slices(ledger: Ledger, tasks: Tasks) -> list[Slice]:
     """The labelled slices, with both models' tallies; declined and abandoned items are left out."""
     spent = {record.round: record.spent for record in ledger.decisions(RoundRecord)}
     found = []
@@ -99,7 +100,7 @@ def _labelled_slices(ledger: Ledger) -> Iterator[AuditPredictions]:
             yield predicted
 
 
-def audited(ledger: Ledger, tasks: Mapping[str, Task]) -> dict[str, HeldOut]:
+def audited(ledger: Ledger, tasks: Tasks) -> dict[str, HeldOut]:
     """By task, how sure the models were of the audit items before they were labelled, and whether they were right."""
     sure: dict[str, list[float]] = {name: [] for name in tasks}
     right: dict[str, list[BoolArray]] = {name: [] for name in tasks}
@@ -118,7 +119,6 @@ def audited(ledger: Ledger, tasks: Mapping[str, Task]) -> dict[str, HeldOut]:
 
 
 def _guessed(task: Task, gold: Corpus, known: IntArray, guess: Mapping[str, Any]) -> Ragged:
-    """The label rows that were predicted for some items."""
     rows = [task.encode(guess[gold.ids[at]], int(gold.words[at])) for at in known.tolist()]
     return Ragged.of(rows, task.width, task.dtype)
 
@@ -130,7 +130,7 @@ def _tally(task: Task, gold: Corpus, ids: Sequence[str], values: Sequence[Any]) 
     return task.tally(gold.labels[task.name].rows.take(known), guess)
 
 
-def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task]) -> list[AuditScores]:
+def audit_scores(slices: Sequence[Slice], tasks: Tasks) -> list[AuditScores]:
     """The score of each slice and task, with a 90 % bootstrap interval if there are enough items."""
     generator, rows = rng(0, "audit intervals"), []
     for part in slices:

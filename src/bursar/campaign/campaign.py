@@ -13,24 +13,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bursar.campaign.advisers import allocator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.checks import check_features, check_served, check_split, strategy_in_use
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import CampaignBegun, CampaignEnded, RoundPrices, RoundSelection, RoundWaits
 from bursar.campaign.folder import Lock, open_ledger
 from bursar.campaign.models import Models
-from bursar.campaign.participants import Annotator, Observer
+from bursar.campaign.participants import Annotator, Observer, allocator
 from bursar.campaign.pool_scoring import PoolScoring
 from bursar.campaign.pricing import Pricing
 from bursar.campaign.round_models import RoundModels
-from bursar.campaign.round_planner import (
-    Known,
-    Offer,
-    RoundPlanner,
-    certificate_record,
-    confidence_summary,
-)
+from bursar.campaign.round_planner import Known, Offer, RoundPlanner, certificate_record, confidence_summary
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_few
 from bursar.campaign.start import Start
 from bursar.campaign.state import CampaignState, Round
@@ -39,7 +32,7 @@ from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
-from bursar.ledger import Answer, Decision, Receipt, Submission
+from bursar.ledger import Answer, Decision, Receipt
 
 Outcome = Literal["opened", "ended", "waiting"]
 
@@ -137,9 +130,8 @@ class Campaign:
                 allocator().check_learner(self.config, self.corpus.schema)
         elif known != begun:
             place, fix = (self.folder, "folder") if self.config.ledger is None else (self.ledger.where, "schema")
-            raise ConfigError(
-                f"{place} was started with other settings or on another corpus", fix=f"choose another {fix}"
-            )
+            fix = f"choose another {fix}"
+            raise ConfigError(f"{place} was started with other settings or on another corpus", fix=fix)
         self.ledger.decide(begun)
         if self.ledger.decision(RoundSelection, 0) is None:
             self.ledger.decide(self.start.first(self.terms, self.models, self.audit, self.watcher))
@@ -161,16 +153,13 @@ class Campaign:
         round: it is recorded and charged once.
         """
         self.begin()
-        submissions = [self._checked(item, labels, annotator) for item, labels in answers.items()]
+        submissions = []
+        for item, labels in answers.items():
+            want = self.state.asked(item, labels)
+            submissions.append(self.state.submission(want, Answer(item, labels, annotator)))
+            asked = self.corpus.take(self.corpus.positions([item]))
+            self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
         return [self.ledger.submit(submission) for submission in submissions]
-
-    def _checked(self, item: str, labels: Mapping[str, Any], annotator: str) -> Submission:
-        """An answer as it is stored, or an error that says what is wrong with it."""
-        want = self.state.asked(item, labels)
-        submission = self.state.submission(want, Answer(item, labels, annotator))
-        asked = self.corpus.take(self.corpus.positions([item]))
-        self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
-        return submission
 
     def run(self, annotator: Annotator) -> None:
         """Ask and tell until the campaign is over."""
@@ -250,7 +239,7 @@ class Campaign:
             round=offer.round,
             budget=offer.budget,
             items=tuple(items),
-            certificate=certificate_record(offer.chosen.certificate),
+            certificate=certificate_record(offer.chosen),
             setting_changes=self.terms.changes,
             caps=None if offer.caps is None else dict(offer.caps),
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from bursar.campaign.advisers import allocator
-from bursar.campaign.config import CampaignConfig
+from bursar.campaign.participants import allocator
 from bursar.campaign.sections import LimitsSection
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
@@ -15,6 +15,9 @@ from bursar.registry import suggestion
 from bursar.selection import STRATEGIES, Strategy
 from bursar.selection.strategy import split_name
 from bursar.tasks import Classification, Task
+
+if TYPE_CHECKING:
+    from bursar.campaign.config import CampaignConfig
 
 SHOWN = 8  # names of suitable strategies in a message
 
@@ -28,31 +31,19 @@ def check_arms(config: CampaignConfig, corpus: Corpus) -> None:
 
 
 def check_served(config: CampaignConfig, *, beside: bool = True) -> None:
-    """Refuse a strategy that needs what the learner does not give, and with ``beside`` those it is compared with.
-
-    >>> from bursar.campaign.config import parse_config
-    >>> check_served(parse_config({"strategy": {"name": "BALD"}, "learner": {"name": "bilstm", "dropout": 0.5}}))
-    >>> check_served(parse_config({"compare": ["K-CENTER"], "learner": {"name": "scikit"}}))
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: strategy K-CENTER needs vectors of items, which the learner 'scikit' does not give. \
-Fix: use a learner that does: transformer, bilstm, cnn, aoe, image-cnn or probe; or a strategy that needs none: \
-RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
-    """
+    """Refuse a strategy that needs what the learner does not give, and with ``beside`` those it is compared with."""
     for name in (config.strategy.name, *(config.compare if beside else ())):
         strategy = strategy_in_use(config.arm(name))
         if lacking := lacks(config, strategy):
-            raise ConfigError(
-                f"strategy {strategy.name} needs {' and '.join(sorted(lacking))}, "
-                f"which the learner {config.learner.name!r} does not give",
-                fix=_way_out(config, lacking),
-            )
+            needs = f"strategy {strategy.name} needs {' and '.join(sorted(lacking))}"
+            message = f"{needs}, which the learner {config.learner.name!r} does not give"
+            raise ConfigError(message, fix=_way_out(config, lacking))
 
 
 def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
     """Refuse strategies and limits that do not fit the tasks."""
-    named = [strategy.task] if strategy.task is not None else []
-    wanted = [("strategy.name", task) for task in named] + [("strategy.weights", task) for task in strategy.weights]
+    wanted = [("strategy.name", strategy.task)] if strategy.task is not None else []
+    wanted += [("strategy.weights", task) for task in strategy.weights]
     wanted += [("limits.tasks", task) for task in limits.tasks]
     wanted += [(f"limits.hours.{who}", task) for who, hours in limits.hours.items() for task in hours.tasks]
     bins = strategy.matching.by if strategy.matching is not None else None
@@ -66,10 +57,8 @@ def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: Limits
         if not isinstance(tasks[task], Classification):
             raise ConfigError(f"{key}: task {task!r} has more than one label an item", fix="use a classification task")
     if strategy.one_label and not any(isinstance(task, Classification) for task in tasks.values()):
-        raise ConfigError(
-            f"strategy {strategy.name} needs a task with one label an item, and none of {', '.join(tasks)} is one",
-            fix="add a classification task, or use BALD",
-        )
+        message = f"strategy {strategy.name} needs a task with one label an item, and none of {', '.join(tasks)} is one"
+        raise ConfigError(message, fix="add a classification task, or use BALD")
     if limits.group is not None and limits.group.by == "group" and not has_groups:
         raise ConfigError("limits.group: the items of this corpus have no groups", fix="use by = 'label:TASK'")
 
@@ -81,12 +70,7 @@ def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
 
 
 def strategy_in_use(config: CampaignConfig) -> Strategy:
-    """The campaign's strategy, or its fallback if the learner lacks what it asks for.
-
-    >>> from bursar.campaign.config import parse_config
-    >>> strategy_in_use(parse_config({})).start, strategy_in_use(parse_config({"learner": {"name": "scikit"}})).start
-    ('cover', 'random')
-    """
+    """The campaign's strategy, or its fallback if the learner lacks what it asks for."""
     made = config.strategy.make()
     if made.fallback is None or not _missing(config, made):
         return made

@@ -1,31 +1,27 @@
-"""The settings of a campaign. Errors name the key and a fix."""
+"""The settings of a campaign, from a table or its TOML file. Errors name the key and a fix."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, ValidationInfo, field_validator, model_validator
 
-from bursar.campaign.advisers import ADVISERS, ALLOCATION, ORACLE, allocator
-from bursar.campaign.sections import (
-    BUILTIN,
-    AuditSection,
-    BudgetSection,
-    CorpusSection,
-    CostsSection,
-    LearnerSection,
-    LedgerSection,
-    LimitsSection,
-    Section,
-    StoppingSection,
-    StrategySection,
-)
+from bursar.campaign import sections
+from bursar.campaign.checks import check_served
+from bursar.campaign.participants import ADVISERS, ALLOCATION, ORACLE, allocator
+from bursar.campaign.sections import BUILTIN, BudgetSection, Section
+from bursar.curriculum.policy import is_file
 from bursar.errors import ConfigError
 from bursar.registry import suggestion
 from bursar.selection import make_strategy
 
+LEAST = 'name at least the tasks, as in tasks = ["intent", "slots"], or a [corpus] with a source'
 CONFIG_FILE = "campaign.json"  # in a run's folder: the settings that it was started with
 
 
@@ -41,17 +37,17 @@ class CampaignConfig(Section):
     seed: int = Field(default=0, ge=0)  # of everything that is random
     tasks: list[str] = Field(default_factory=list)  # default: all of the corpus
     compare: list[str] = Field(default_factory=list)  # strategies to compare with
-    corpus: CorpusSection = CorpusSection()
-    costs: CostsSection = CostsSection()
+    corpus: sections.CorpusSection = sections.CorpusSection()
+    costs: sections.CostsSection = sections.CostsSection()
     budget: BudgetSection = BudgetSection()
-    strategy: StrategySection = StrategySection()
-    limits: LimitsSection = LimitsSection()
+    strategy: sections.StrategySection = sections.StrategySection()
+    limits: sections.LimitsSection = sections.LimitsSection()
     allocation: SerializeAsAny[Section] | None = None
-    learner: LearnerSection = LearnerSection()
-    audit: AuditSection = AuditSection()
-    stopping: StoppingSection = StoppingSection()
+    learner: sections.LearnerSection = sections.LearnerSection()
+    audit: sections.AuditSection = sections.AuditSection()
+    stopping: sections.StoppingSection = sections.StoppingSection()
     oracle: SerializeAsAny[Section] | None = None
-    ledger: LedgerSection | None = None
+    ledger: sections.LedgerSection | None = None
 
     @field_validator(ALLOCATION, ORACLE, mode="before")
     @classmethod
@@ -63,10 +59,8 @@ class CampaignConfig(Section):
         for name in [self.strategy.name, *self.compare]:
             chosen = make_strategy(name)
             if self.limits and not chosen.keeps_limits:
-                raise ConfigError(
-                    f"strategy {chosen.name} cannot keep to limits",
-                    fix="use one that scores items, such as MT-AVG or UDJS, or remove the limits",
-                )
+                fix = "use one that scores items, such as MT-AVG or UDJS, or remove the limits"
+                raise ConfigError(f"strategy {chosen.name} cannot keep to limits", fix=fix)
         if self.budget.patience is not None and self.corpus.dev is None and not self.budget.dev_items:
             raise ConfigError("budget.patience needs development items", fix="name a split as corpus.dev")
         return self
@@ -114,31 +108,21 @@ class CampaignConfig(Section):
         weights = self.strategy.weights if chosen.weighted else {}
         own = chosen.name == make_strategy(self.strategy.name).name
         update = {"name": chosen.name, "weights": weights, "start": self.strategy.start if own else None}
-        mine = self.strategy.model_copy(update=update)
         share = self.audit.share if chosen.needs_model else 0.0
-        audit = self.audit.model_copy(update={"share": share, "shadow": False})
-        learner = self.learner
-        if chosen.alone and learner.log_steps:  # models of single tasks have no policy
-            learner = learner.model_copy(update={"log_steps": False})
-        ledger = self.ledger and self.ledger.for_arm(chosen.name)
-        changed = {"strategy": mine, "compare": [], "audit": audit, "learner": learner, "ledger": ledger}
-        if not (chosen.by_label and chosen.keeps_limits):
-            changed["allocation"] = None
+        log_steps = self.learner.log_steps and not chosen.alone  # models of single tasks have no policy
+        changed = {
+            "strategy": self.strategy.model_copy(update=update),
+            "compare": [],
+            "audit": self.audit.model_copy(update={"share": share, "shadow": False}),
+            "learner": self.learner.model_copy(update={"log_steps": log_steps}),
+            "ledger": self.ledger and self.ledger.for_arm(chosen.name),
+            "allocation": self.allocation if chosen.by_label and chosen.keeps_limits else None,
+        }
         return self.model_copy(update=changed)
 
 
 def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig:
-    """A validated campaign from a table.
-
-    >>> parse_config({"budget": {"per_round": -5}})  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: campaign: budget.per_round = -5: ... Fix: for instance budget.per_round = 500
-    >>> parse_config({"budget": {"per_rond": 5}})  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: campaign: budget.per_rond is no key. Fix: did you mean 'per_round'? Use ahead, ...
-    """
+    """A validated campaign from a table."""
     try:
         return CampaignConfig.model_validate(raw)
     except ConfigError as wrong:
@@ -149,10 +133,8 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         if first["type"] == "extra_forbidden":
             raise ConfigError(f"{where}: {key} is no key", fix=_known_keys(first["loc"])) from None
         given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # a URL may hold a password
-        raise ConfigError(
-            f"{where}: {key}{given}: {first['msg'].removeprefix('Value error, ')}",
-            fix=f"for instance {key} = {_default_of(first['loc'])}",
-        ) from None
+        message = f"{where}: {key}{given}: {first['msg'].removeprefix('Value error, ')}"
+        raise ConfigError(message, fix=f"for instance {key} = {_default_of(first['loc'])}") from None
 
 
 def _known_keys(place: tuple[int | str, ...]) -> str:
@@ -182,3 +164,82 @@ def _default_of(place: tuple[int | str, ...]) -> str:
     for part in place if section is None else place[1:]:
         value = getattr(value, str(part), None) if isinstance(value, BaseModel) else None
     return json.dumps(value.model_dump() if isinstance(value, BaseModel) else value)
+
+
+# -- the file of a campaign --------------------------------------------------------------------------------------------
+def load_config(path: str | Path, changes: Sequence[str] = ()) -> CampaignConfig:
+    """A campaign from its TOML file, with relative paths taken from the file's folder.
+
+    ``changes`` set keys of the file to other values, such as ``learner.steps=300``.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "spring.toml"
+    >>> _ = file.write_text('tasks = ["intent", "slots"]')
+    >>> load_config(file).name
+    'spring'
+    """
+    path = Path(path)
+    raw = _read(path)
+    if not raw.get("tasks") and not raw.get("corpus"):  # the wrong file, or an incomplete one
+        what = "names no tasks and no corpus" if raw else "is empty"
+        raise ConfigError(f"{path} {what}, so it is no campaign", fix=LEAST)
+    raw.setdefault("name", path.stem)
+    for name, table in raw.items():
+        section = section_of(name) if isinstance(table, dict) else None
+        for *tables, key in section.paths if section is not None else ():
+            _resolve(reduce(_value_in, tables, table), key, path.parent)
+    learner = raw.get("learner")
+    policy = _value_in(learner, "policy")
+    for table, key in ((learner, "policy"), (policy, "name")):
+        if is_file(_value_in(table, key)):
+            _resolve(table, key, path.parent)
+    for change in changes:
+        _apply(change, raw)
+    config = parse_config(raw, str(path))
+    try:
+        check_served(config)
+    except ConfigError as wrong:
+        raise ConfigError(f"{path}: {wrong.message}", fix=wrong.fix) from None
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path} is a folder, not a TOML file", fix=LEAST) from None
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise ConfigError(f"{path} cannot be read as text: {wrong}", fix=LEAST) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as wrong:
+        raise ConfigError(f"{path} is not valid TOML: {wrong}", fix=LEAST) from None
+
+
+def _apply(change: str, table: dict[str, Any]) -> None:
+    """Set a key to a value written as in TOML; a value that is no TOML is a text."""
+    place, equals, text = (part.strip() for part in change.partition("="))
+    *sections, key = place.split(".")
+    if not equals or not all((*sections, key)):
+        raise ConfigError(f"--set {change}: not a setting", fix="write KEY=VALUE, as in learner.steps=300")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    for section in sections:
+        table = table.setdefault(section, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"--set {change}: {section} is not a section", fix="write KEY=VALUE, as in seed=3")
+    table[key] = value
+
+
+def _value_in(table: Any, key: str) -> Any:
+    return table.get(key) if isinstance(table, dict) else None
+
+
+def _resolve(table: Any, key: str, folder: Path) -> None:
+    """Make a path that is relative to the campaign's file absolute."""
+    if isinstance(table, dict) and isinstance(value := table.get(key), str) and value != BUILTIN:
+        network, colon, file = value.rpartition(":")  # such as bilstm:vectors.txt
+        if (folder / file).exists():
+            table[key] = f"{network}{colon}{(folder / file).resolve()}"

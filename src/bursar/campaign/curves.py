@@ -67,13 +67,7 @@ def curves_of(result: RunResult) -> dict[str, LearningCurve]:
 
 
 def compare(mine: LearningCurve, other: LearningCurve) -> CurveComparison | None:
-    """Compare two strategies at equal cost; ``None`` if one of them has a single point.
-
-    >>> mine = LearningCurve("MT-AVG", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.9])})
-    >>> other = LearningCurve("RANDOM", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.7])})
-    >>> compare(mine, other).saved
-    0.25
-    """
+    """Compare two strategies at equal cost; ``None`` if one of them has a single point."""
     saving = saved_at_equal_money((mine.money, mine.mean), (other.money, other.mean))
     if saving is None:
         return None
@@ -101,11 +95,7 @@ def mean_scores(result: RunResult, arms: list[str]) -> dict[str, MeanScores]:
 
 # -- curves as arrays --------------------------------------------------------------------------------------------------
 def area(money: ArrayLike, score: ArrayLike, low: float, high: float) -> float:
-    """The mean of a linearly interpolated curve between two amounts of money; its last score if they are equal.
-
-    >>> area([0, 2, 4], [0.0, 0.5, 0.5], 0, 4), area([0, 2, 4], [0.0, 0.5, 0.5], 4, 4)
-    (0.375, 0.5)
-    """
+    """The mean of a linearly interpolated curve between two amounts of money; its last score if they are equal."""
     x, y = np.asarray(money, dtype=float), np.asarray(score, dtype=float)
     if high <= low:
         return float(y[-1])
@@ -127,10 +117,6 @@ def saved_at_equal_money(curve: Curve, random_curve: Curve) -> Saving | None:
     """The money saved at the lower of the two final scores, with both curves cut where the shorter one ends.
 
     Both reach that score, so nothing is extrapolated. ``None`` if a curve is a single point or starts at no cost.
-
-    >>> found = saved_at_equal_money(([100, 200, 300], [0.5, 0.7, 0.8]), ([100, 200, 400], [0.5, 0.6, 0.8]))
-    >>> round(found.saved, 3), round(saved_at_equal_money(([1, 2], [0.5, 0.6]), ([1, 2], [0.5, 0.7])).saved, 3)
-    (0.333, -0.333)
     """
     both = [(np.asarray(money, dtype=float), np.asarray(score, dtype=float)) for money, score in (curve, random_curve)]
     first, most = [money[0] for money, _ in both], min(money[-1] for money, _ in both)
@@ -146,11 +132,7 @@ def saved_at_equal_money(curve: Curve, random_curve: Curve) -> Saving | None:
 
 
 def rising(score: FloatArray) -> FloatArray:
-    """Isotonic regression: the nearest scores, by least squares, that never fall.
-
-    >>> rising(np.array([0.5, 0.9, 0.5, 0.8])).tolist()
-    [0.5, 0.7, 0.7, 0.8]
-    """
+    """Isotonic regression: the nearest scores, by least squares, that never fall."""
     levels: list[tuple[float, int]] = []
     for mean in score.tolist():
         count = 1
@@ -164,10 +146,8 @@ def rising(score: FloatArray) -> FloatArray:
 
 def money_for(score: float, money: FloatArray, scores: FloatArray) -> float:
     """The money at which rising scores first reach a score; the nearest end of the curve if they do not cross it."""
-    if score >= scores[-1]:
-        return float(money[-1])
-    if score <= scores[0]:
-        return float(money[0])
+    if not scores[0] < score < scores[-1]:
+        return float(money[-1 if score >= scores[-1] else 0])
     at = int(np.searchsorted(scores, score))  # the first point that is as high
     step = (score - scores[at - 1]) / (scores[at] - scores[at - 1])
     return float(money[at - 1] + step * (money[at] - money[at - 1]))
@@ -207,11 +187,7 @@ class Difference:
 
 
 def seeds_of(text: str) -> list[int]:
-    """Seeds as they are typed.
-
-    >>> seeds_of("0-4"), seeds_of("3,7-8")
-    ([0, 1, 2, 3, 4], [3, 7, 8])
-    """
+    """Seeds as they are typed."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -227,12 +203,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
-    """The mean with its 90 % interval by Student's t; without one for a single value.
-
-    >>> mean, low, high = mean_interval([1.0, 2.0, 3.0])
-    >>> mean, round(low, 3), round(high, 3)
-    (2.0, 0.314, 3.686)
-    """
+    """The mean with its 90 % interval by Student's t; without one for a single value."""
     mean = fmean(values)
     if len(values) < 2:
         return mean, None, None
@@ -259,10 +230,8 @@ def mean_curve(arm: str, curves: Mapping[int, LearningCurve], task: str | None =
     grid: FloatArray = np.asarray(np.linspace(low, high, POINTS if high > low else 1), dtype=np.float64)
     values = np.stack([np.interp(grid, curves[seed].money, scores[seed]) for seed in curves])  # (seeds, points)
     bands = [mean_interval(column.tolist()) for column in values.T]
-    mean = np.array([found[0] for found in bands])
-    lows = np.array([found[0] if found[1] is None else found[1] for found in bands])
-    highs = np.array([found[0] if found[2] is None else found[2] for found in bands])
-    return MeanCurve(arm, tuple(curves), grid, mean, lows, highs)
+    ends = np.array([[mean if end is None else end for end in (mean, low, high)] for mean, low, high in bands])
+    return MeanCurve(arm, tuple(curves), grid, *ends.T)
 
 
 def area_by_seed(curves: Mapping[str, Mapping[int, LearningCurve]]) -> dict[str, dict[int, float]]:
@@ -278,12 +247,7 @@ def area_by_seed(curves: Mapping[str, Mapping[int, LearningCurve]]) -> dict[str,
 
 
 def paired(arm: str, other: str, areas: Mapping[str, Mapping[int, float]]) -> Difference | None:
-    """The paired difference of two arms over the seeds that both have; ``None`` if they share none.
-
-    >>> found = paired("COVER", "RANDOM", {"COVER": {0: 0.8, 1: 0.7}, "RANDOM": {0: 0.7, 1: 0.6, 2: 0.1}})
-    >>> found.seeds, round(found.mean, 3), found.clear
-    (2, 0.1, True)
-    """
+    """The paired difference of two arms over the seeds that both have; ``None`` if they share none."""
     shared = [seed for seed in areas[arm] if seed in areas[other]]
     if not shared:
         return None

@@ -25,7 +25,6 @@ class Lock:
             raise LedgerError(f"another process is at work in {path.parent}", fix="wait for it or stop it") from None
 
     def release(self) -> None:
-        """Let other processes in."""
         self._lock.release()
 
 

@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,34 +23,27 @@ from bursar.tasks.schemes import overlapping
 SHARERS = ("transformer", "bilstm", "cnn", "aoe", "image-cnn")  # learners whose tasks share a model
 TAGGERS = ("probe", "scikit")  # built-in learners that predict one tag per word
 PRETRAINED = "pretrained.safetensors"  # the learner's encoder after pretraining on the pool
+Fitted = tuple[Learner, float | None]  # a learner, and its best development score
 KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
+@dataclass(eq=False)
 class Models:
-    """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed.
+    """Trained models in a folder, each under a digest of the annotated set, the learner's settings and the seed.
 
-    Models that could run code are refused unless ``trust`` is set. ``pool`` gives the unlabelled items that learners
-    may pretrain on.
+    Models that could run code need ``trust``. ``pool`` gives the unlabelled items that learners may pretrain on.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        config: CampaignConfig,
-        tasks: Mapping[str, Task],
-        learner: Learner | None = None,
-        *,
-        trust: bool = False,
-        pool: Callable[[], Corpus] | None = None,
-    ) -> None:
-        self.folder = folder
-        self.pool = pool
-        self.config = config
-        self.tasks = tasks
-        self.trust = trust
-        self.policy = config.learner.task_policy
-        self._learner = learner
-        self._handed_in = learner is not None  # its maker is here, so it can always be trained again
+    folder: Path
+    config: CampaignConfig
+    tasks: Mapping[str, Task]
+    learner: Learner | None = None
+    trust: bool = field(default=False, kw_only=True)
+    pool: Callable[[], Corpus] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.policy = self.config.learner.task_policy
+        self._handed_in = self.learner is not None  # its maker is here, so it can always be trained again
         self._fitted: tuple[str, float | None] | None = None
 
     def under(self, config: CampaignConfig) -> Models:
@@ -59,13 +52,8 @@ class Models:
             return self
         return Models(self.folder, config, self.tasks, trust=self.trust, pool=self.pool)
 
-    def fitted(
-        self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None
-    ) -> tuple[Learner, float | None]:
-        """A learner trained on these items, valid until the next call, and its best development score.
-
-        If it is trained now, its steps are written to ``log``.
-        """
+    def fitted(self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None) -> Fitted:
+        """A learner trained on these items, valid until the next call, and its best development score."""
         digest, learner = self._digest(annotated, dev), self.untrained()
         if self._fitted is not None and self._fitted[0] == digest:
             return learner, self._fitted[1]
@@ -110,10 +98,8 @@ class Models:
         """Refuse labels that cannot be trained on, without loading a built-in learner."""
         for name in items.schema.keys() - self.may_nest:
             if items.schema[name].kind == "tagging" and overlapping(items.labels[name].rows, items.words).any():
-                raise LabelError(
-                    f"item {items.ids[0]!r}: spans of task {name!r} overlap, and the learner predicts one tag per word",
-                    fix="mark spans that do not overlap",
-                )
+                what = f"spans of task {name!r} overlap, and the learner predicts one tag per word"
+                raise LabelError(f"item {items.ids[0]!r}: {what}", fix="mark spans that do not overlap")
         if self.config.learner.name not in (*SHARERS, *TAGGERS):
             self.check(items)
 
@@ -124,9 +110,9 @@ class Models:
 
     def untrained(self) -> Learner:
         """The learner as it was made, or as it was trained last."""
-        if self._learner is None:
-            self._learner = make_learner(self.config.learner.name, self.tasks, self.options)
-        return self._learner
+        if self.learner is None:
+            self.learner = make_learner(self.config.learner.name, self.tasks, self.options)
+        return self.learner
 
     @property
     def options(self) -> dict[str, Any]:
@@ -138,20 +124,17 @@ class Models:
 
     @property
     def newest(self) -> str | None:
-        """The name of the latest fitted model."""
         return None if self._fitted is None else self._fitted[0]
 
     def saved(self) -> SavedModel:
-        """The latest fitted model, for workers."""
         if self._fitted is None:
             raise LearnerError("no model has been fitted yet", fix="call fitted first")
         place = self.folder / self._fitted[0]
         if not (place / "fit.json").is_file():  # removed from disk
             self._save(place, self.untrained(), self._fitted[1])
-        return SavedModel.read(place, self.config.learner.name, self.options, self.tasks, self.trust)
+        return SavedModel(self.config.learner.name, self.options, self.tasks, files_of(place), self.trust)
 
     def named(self, name: str) -> Learner | None:
-        """The model of this name, if it is still on disk."""
         learner, self._fitted = self.untrained(), None
         found = self._load(self.folder / name, learner)
         if found is None:
@@ -174,8 +157,7 @@ class Models:
         }
         if self.config.budget.dev_items and dev is not None:  # annotated in this campaign, so they may be corrected
             about["dev"] = _labels_of(dev)
-        text = json.dumps(about, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        return _digest_of(about)
 
     def _load(self, place: Path, learner: Learner) -> tuple[float | None] | None:
         """Restore the learner from disk; ``None`` if the model is missing or damaged, so that it is trained again."""
@@ -203,6 +185,11 @@ class Models:
             shutil.rmtree(old, ignore_errors=True)
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The contents of the files of a folder, by path."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @dataclass(frozen=True, eq=False)
 class SavedModel:
     """A trained model to send to a worker: its files, and how to make its learner."""
@@ -213,19 +200,11 @@ class SavedModel:
     files: Mapping[str, bytes]
     trust: bool = False
 
-    @classmethod
-    def read(
-        cls, place: Path, learner: str, options: Mapping[str, Any], tasks: Mapping[str, Task], trust: bool = False
-    ) -> SavedModel:
-        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        return cls(learner, options, tasks, files, trust)
-
     @cached_property
     def kind(self) -> str:
         """A digest of how the learner is made."""
         tasks = {name: task.describe() for name, task in self.tasks.items()}
-        text = json.dumps([self.learner, dict(self.options), tasks], sort_keys=True, default=str)
-        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        return _digest_of([self.learner, dict(self.options), tasks])
 
     @cached_property
     def digest(self) -> str:
@@ -240,12 +219,9 @@ class SavedModel:
         digest, learner = _LOADED.pop(self.kind, ("", None))
         _LOADED.clear()  # one at a time, as each may hold a whole encoder
         learner = learner or make_learner(self.learner, self.tasks, self.options)
-        if digest != self.digest:
-            self._restore(learner)
-        _LOADED[self.kind] = self.digest, learner
-        return learner
-
-    def _restore(self, learner: Learner) -> None:
+        if digest == self.digest:
+            _LOADED[self.kind] = digest, learner
+            return learner
         with tempfile.TemporaryDirectory(prefix="bursar-model-") as folder:
             for name, content in self.files.items():
                 path = Path(folder) / name
@@ -254,14 +230,18 @@ class SavedModel:
             try:
                 restore(learner, Path(folder), self.trust)
             except LearnerError as wrong:
-                raise LearnerError(
-                    f"a worker cannot load the model: {wrong.message}",
-                    fix="every node needs the same versions, and the encoder where that is a folder; nodes with other "
-                    'processors need learner.precision = "float32"',
-                ) from wrong
+                fix = "every node needs the same versions, and the encoder where that is a folder; "
+                fix += 'nodes with other processors need learner.precision = "float32"'
+                raise LearnerError(f"a worker cannot load the model: {wrong.message}", fix=fix) from wrong
+        _LOADED[self.kind] = self.digest, learner
+        return learner
 
 
 _LOADED: dict[str, tuple[str, Learner]] = {}  # in this process: the kind, digest and learner of the latest model
+
+
+def _digest_of(about: Any) -> str:
+    return hashlib.blake2b(json.dumps(about, sort_keys=True, default=str).encode(), digest_size=12).hexdigest()
 
 
 def _labels_of(items: Corpus) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -18,16 +18,7 @@ from numpy.typing import NDArray
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.unit_space import UnitDoubts
-from bursar.compute import (
-    THIS_PROCESS,
-    ArrayStore,
-    Engine,
-    ProgressCallback,
-    Unit,
-    UnitObserver,
-    run_units,
-    split_evenly,
-)
+from bursar.compute import THIS_PROCESS, ArrayStore, Engine, Unit, UnitObserver, run_units, split_evenly
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Embeddings, Progress, no_progress
@@ -85,40 +76,43 @@ class Question:
 
     @property
     def stage(self) -> str:
-        """The name of the stage for observers."""
         return "scoring" if self.ask == "scores" else "reading"
 
 
+@dataclass(eq=False)
 class PoolScoring:
-    """Scores many items with a campaign's models, in shards.
+    """Scores many items with a campaign's models, in shards on an ``engine``; enter it first to keep its workers.
 
-    ``engine`` runs the shards; enter it first to keep its workers for the whole run. ``saved`` gives the files of the
-    model. Finished shards are kept in ``folder``, if given, until ``forget``.
+    ``saved`` gives the files of the model. Finished shards are kept in ``folder``, if given, until ``forget``.
     """
 
-    def __init__(
-        self, saved: Callable[[], SavedModel], folder: Path | None = None, engine: Engine = THIS_PROCESS
-    ) -> None:
-        self.saved, self.folder, self.engine = saved, folder, engine
+    saved: Callable[[], SavedModel]
+    folder: Path | None = None
+    engine: Engine = THIS_PROCESS
 
     def scores(
         self, learner: Learner, strategy: Strategy, items: Corpus, seed: int, progress: Progress = no_progress
     ) -> Scored:
-        """The model's confidence in items, and its predicted labels."""
         needs = strategy.needs | ({"units"} if "doubt" in strategy.needs else set())
         keep = tuple(sorted(needs & {"beliefs", "units"}))
         parts = self._ask(learner, items, Question("scores", strategy.measure, seed, keep), progress)
-        nothing = Scored(np.zeros((0, len(items.schema))), {})
-        return Scored.concatenate([_scored(items.schema, part) for part in parts] or [nothing])
+        scored = [
+            Scored(
+                part["confidence"],
+                _columns("guesses", items.schema, part, Ragged) or {},
+                _columns("beliefs", items.schema, part, Beliefs, Estimates),
+                _columns("units", items.schema, part, UnitDoubts),
+            )
+            for part in parts
+        ]
+        return Scored.concatenate(scored or [Scored(np.zeros((0, len(items.schema))), {})])
 
     def vectors(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """The model's vectors of items."""
         if not len(items):
             return learner.vectors(items.unlabelled())
         return np.concatenate([part["vectors"] for part in self._ask(learner, items, Question("vectors"), progress)])
 
     def embeddings(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> Embeddings:
-        """The embeddings of items and their words before training."""
         if not len(items):
             return learner.embeddings(items.unlabelled())
         parts = self._ask(learner, items, Question("embeddings"), progress)
@@ -140,10 +134,8 @@ class PoolScoring:
         engine = THIS_PROCESS if few else self.engine
         store = None if few or self.folder is None else ArrayStore(self.folder)
         load: Callable[[], Learner] = lambda: learner  # noqa: E731
-        units: list[Unit] = [
-            {"question": asdict(question), "from": part.start, "to": part.stop}
-            for part in split_evenly(len(items), -(-len(items) // SHARD))
-        ]
+        parts = split_evenly(len(items), -(-len(items) // SHARD))
+        units: list[Unit] = [{"question": asdict(question), "from": part.start, "to": part.stop} for part in parts]
 
         def filled(unit: Unit) -> Unit:
             return {**unit, "corpus": items.take(np.arange(unit["from"], unit["to"]))}
@@ -156,13 +148,15 @@ class PoolScoring:
         return run_units(partial(answer, load=load), units, engine=engine, store=store, watcher=watcher, fill=filled)
 
 
+@dataclass
 class _Watcher(UnitObserver):
     """Sums the progress of shards."""
 
-    def __init__(self, stage: str, progress: Progress) -> None:
-        self.stage, self.progress = stage, progress
-        self.total, self.finished_ones = 1, 0
-        self.begun_ones: dict[int, float] = {}  # progress of shards by their first item
+    stage: str
+    progress: Progress
+    total: int = 1
+    finished_ones: int = 0
+    begun_ones: dict[int, float] = field(default_factory=dict)  # progress of shards by their first item
 
     def begun(self, total: int, stored: int) -> None:
         self.total, self.finished_ones = max(1, total), stored
@@ -187,7 +181,7 @@ class _Watcher(UnitObserver):
 
 
 # -- one shard -------------------------------------------------------------------------------------------------------
-def answer(unit: Unit, callback: ProgressCallback, *, load: Callable[[], Learner]) -> Arrays:
+def answer(unit: Unit, callback: Callable[[Any], None], *, load: Callable[[], Learner]) -> Arrays:
     """Compute one shard: the work of a unit, in this process or in a worker."""
     learner, items, question = load(), unit["corpus"], Question(**unit["question"])
     reported = 0.0
@@ -215,22 +209,13 @@ def answer(unit: Unit, callback: ProgressCallback, *, load: Callable[[], Learner
     return arrays
 
 
-def _scored(tasks: Mapping[str, Any], arrays: Arrays) -> Scored:
-    return Scored(
-        arrays["confidence"],
-        _columns("guesses", tasks, arrays, Ragged) or {},
-        _columns("beliefs", tasks, arrays, Beliefs, Estimates),
-        _columns("units", tasks, arrays, UnitDoubts),
-    )
-
-
 def _arrays(what: str, columns: Mapping[str, Any]) -> Arrays:
     """Dataclasses of arrays, one for each task, as arrays by name."""
     return {
-        f"{what} {number} {field.name}": np.asarray(getattr(column, field.name))
+        f"{what} {number} {each.name}": np.asarray(getattr(column, each.name))
         for number, column in enumerate(columns.values())
-        for field in fields(column)
-        if getattr(column, field.name) is not None
+        for each in fields(column)
+        if getattr(column, each.name) is not None
     }
 
 
@@ -239,7 +224,7 @@ def _columns(what: str, tasks: Mapping[str, Any], arrays: Arrays, *kinds: type) 
     found: dict[str, Any] = {}
     for number, name in enumerate(tasks):
         for kind in kinds:
-            values = {field.name: arrays.get(f"{what} {number} {field.name}") for field in fields(kind)}
+            values = {each.name: arrays.get(f"{what} {number} {each.name}") for each in fields(kind)}
             if next(iter(values.values())) is not None:
                 found[name] = kind(**{key: v if v is None or v.ndim else v.item() for key, v in values.items()})
     return found or None

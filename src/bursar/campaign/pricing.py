@@ -26,6 +26,7 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks import CostModel, Prices, Task
 from bursar.tasks.costs import counts_of
 
+PriceTable = dict[str, dict[str, float]]  # of reading and of each task, in money
 TRUST = 20  # weight of the configured prices, in measurements
 LONG = 4.0  # times the expected seconds; longer times are cut to this
 PAUSE = 8.0  # times the expected seconds; longer times are pauses
@@ -48,7 +49,6 @@ class Rate:
     count_error: float | None = None
 
     def seconds(self, counts: FloatArray) -> FloatArray:
-        """The expected seconds of items with these counts."""
         return self.per_item + self.per_count * counts
 
     def as_json(self) -> dict[str, Any]:
@@ -56,18 +56,10 @@ class Rate:
 
 
 def rate_of(seconds: FloatArray, counts: FloatArray, usual: tuple[float, float] = (0.0, 0.0)) -> Rate:
-    """The measured rate, shrunk towards the usual one if there are few measurements.
-
-    >>> words = np.array([4.0, 8, 12, 16, 20] * 200)
-    >>> found = rate_of(1 + 0.5 * words, words)
-    >>> round(found.per_item, 2), round(found.per_count, 2), found.observations
-    (1.0, 0.5, 1000)
-    >>> rate_of(words[:0], words[:0], usual=(3.0, 0.2))
-    Rate(per_item=3.0, per_count=0.2, observations=0, paused=0, item_error=None, count_error=None)
-    """
+    """The measured rate, shrunk towards the usual one if there are few measurements."""
     if not len(seconds) or not seconds.any():
         return Rate(*usual, observations=len(seconds))
-    shape = np.array(usual) if sum(usual) > 0 else np.array([1.0, float(counts.any())])
+    shape = np.array(usual if sum(usual) > 0 else (1.0, float(counts.any())))
     line = shape * np.median(seconds / _expected(shape, counts, seconds))
     for _ in range(ITERATIONS):
         expected = _expected(line, counts, seconds)
@@ -94,32 +86,24 @@ def _expected(line: FloatArray, counts: FloatArray, seconds: FloatArray) -> Floa
 def _fitted(
     seconds: FloatArray, counts: FloatArray, weights: FloatArray, towards: FloatArray
 ) -> tuple[FloatArray, tuple[float | None, float | None]]:
-    """A weighted non-negative least-squares line, with the weight of one measurement on a given line.
-
-    The standard errors are robust to unequal noise.
-    """
+    """A weighted non-negative least-squares line drawn ``towards`` another by the weight of one, with robust errors."""
     rows = np.stack([np.ones_like(counts), counts], axis=1) * weights[:, None]
     wanted = seconds * weights
     pull = np.diag((rows**2).mean(axis=0))
     square, moment = rows.T @ rows + pull, rows.T @ wanted + pull @ towards
     line = non_negative(square, moment)
     used = np.flatnonzero((line > 0) & (square.diagonal() > 0))
-    errors: list[float | None] = [None, None]
+    errors: dict[int, float] = {}
     if len(seconds) > len(used) > 0:
         inverse = np.linalg.inv(square[np.ix_(used, used)])
         scores = rows[:, used] * (wanted - rows @ line)[:, None]
         spread = inverse @ (scores.T @ scores) @ inverse * len(seconds) / (len(seconds) - len(used))
-        for at, error in zip(used.tolist(), np.sqrt(spread.diagonal()).tolist(), strict=True):
-            errors[at] = error
-    return line, (errors[0], errors[1])
+        errors = dict(zip(used.tolist(), np.sqrt(spread.diagonal()).tolist(), strict=True))
+    return line, (errors.get(0), errors.get(1))
 
 
 def non_negative(square: FloatArray, moment: FloatArray) -> FloatArray:
-    """The two non-negative numbers that minimise x'Ax/2 − b'x.
-
-    >>> non_negative(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([3.0, 0.0])).tolist()
-    [1.5, 0.0]
-    """
+    """The two non-negative numbers that minimise x'Ax/2 − b'x."""
     if np.linalg.det(square) > 1e-12 * square[0, 0] * square[1, 1] > 0:
         both = np.linalg.solve(square, moment)
         if (both >= 0).all():
@@ -134,7 +118,7 @@ def non_negative(square: FloatArray, moment: FloatArray) -> FloatArray:
 def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[str, tuple[float, float]]:
     """The seconds per item and per count that prices imply at an hourly rate, for reading and every task."""
     second = float(costs.unit) * HOUR / hourly
-    rates = {"reading": (costs.reading["per_item"] * second, costs.reading["per_word"] * second)}
+    rates = {READING: (costs.reading["per_item"] * second, costs.reading["per_word"] * second)}
     for task in tasks:
         own = costs.own[task.name]
         counted = 0 if task.counted == "item" else own[f"per_{task.counted}"]
@@ -142,31 +126,25 @@ def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[
     return rates
 
 
-def prices_at(
-    rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal
-) -> dict[str, dict[str, float]]:
+def prices_at(rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal) -> PriceTable:
     """Prices in money for rates in seconds, in multiples of the smallest amount."""
 
     def money(seconds: float) -> float:
         return float(round(Decimal(str(seconds)) * Decimal(str(hourly)) / HOUR / unit) * unit)
 
-    reading = rates["reading"]
-    prices = {"reading": {"per_item": money(reading.per_item), "per_word": money(reading.per_count)}}
-    for task in tasks:
-        rate = rates[task.name]
-        prices[task.name] = {"per_item": money(rate.per_item)}
-        if task.counted != "item":
-            prices[task.name][f"per_{task.counted}"] = money(rate.per_count)
+    counted = {READING: "word"} | {task.name: task.counted for task in tasks}
+    prices = {name: {"per_item": money(rates[name].per_item)} for name in counted}
+    for name, what in counted.items():
+        if what != "item":
+            prices[name][f"per_{what}"] = money(rates[name].per_count)
     return prices
 
 
 def check_unit(costs: CostModel, hourly: float) -> None:
     """Refuse a smallest amount that is too large for the price of a few seconds."""
     if float(costs.unit) * HOUR > FINEST * hourly:
-        raise ConfigError(
-            f"costs.measured: costs.unit = {costs.unit} is more than {FINEST} seconds cost at {hourly:g} an hour",
-            fix="set costs.unit to a smaller amount, such as 0.0001",
-        )
+        message = f"costs.measured: costs.unit = {costs.unit} is more than {FINEST} seconds cost at {hourly:g} an hour"
+        raise ConfigError(message, fix="set costs.unit to a smaller amount, such as 0.0001")
 
 
 class Pricing:
@@ -237,11 +215,9 @@ def charges_of(
 def measurements(ledger: Ledger) -> dict[str, tuple[FloatArray, FloatArray]]:
     """The seconds and the count of each answer, for reading and for every task."""
     corpus = ledger.corpus
-    found: dict[str, list[tuple[float, float]]] = {what: [] for what in (READING, *corpus.schema)}
     words = dict(zip(corpus.ids.tolist(), corpus.reading.tolist(), strict=True))
-    for timing in ledger.timings():
-        if timing.what == READING:
-            found[READING].append((timing.seconds, words[timing.item]))
+    found: dict[str, list[tuple[float, float]]] = {what: [] for what in (READING, *corpus.schema)}
+    found[READING] = [(each.seconds, words[each.item]) for each in ledger.timings() if each.what == READING]
     places = dict(zip(corpus.ids.tolist(), corpus.words.tolist(), strict=True))
     for answer in ledger.answers():
         for name, label in answer.labels.items():

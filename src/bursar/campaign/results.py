@@ -25,7 +25,6 @@ class ScoreInterval(JsonRecord):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends, if known."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
@@ -162,11 +161,9 @@ class RunResult(JsonRecord):
 
     @property
     def metrics(self) -> dict[str, str]:
-        """The main metric of each task."""
         return {name: task.metric for name, task in self.tasks.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
         return self.model_dump(mode="json")
 
     @classmethod
@@ -176,10 +173,8 @@ class RunResult(JsonRecord):
             found = json.loads(text)
             version = found.get("schema_version")
             if version != SCHEMA_VERSION:
-                raise ConfigError(
-                    f"this result has schema version {version}, and this Bursar reads version {SCHEMA_VERSION}",
-                    fix="write it again with: bursar report RUN --json",
-                )
+                message = f"this result has schema version {version}, and this Bursar reads version {SCHEMA_VERSION}"
+                raise ConfigError(message, fix="write it again with: bursar report RUN --json")
             return cls.model_validate(found | {"config": parse_config(found["config"])})
         except (ValueError, AttributeError, KeyError, ValidationError) as wrong:
             raise ConfigError(f"this is not the result of a run: {wrong}") from None

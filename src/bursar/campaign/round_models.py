@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.curves import RANDOM
-from bursar.campaign.decisions import AuditPredictions, RoundRecord, ShadowScores, WatchedPredictions
-from bursar.campaign.models import Models
+from bursar.campaign.decisions import AuditPredictions, ReliabilityRecord, RoundRecord, ShadowScores, WatchedPredictions
+from bursar.campaign.models import Fitted, Models
 from bursar.campaign.participants import Observer
-from bursar.campaign.round_candidates import judged
 from bursar.campaign.round_planner import Known, bought_for, round_to
 from bursar.campaign.savings import LEAST_SHARE
 from bursar.campaign.splits import DataSplits
@@ -21,9 +22,28 @@ from bursar.campaign.state import AT_RANDOM
 from bursar.campaign.stopping import agreement
 from bursar.corpus import Corpus
 from bursar.learners import Learner
+from bursar.learners.learner import Scores, evaluate
 from bursar.ledger import Decision, Ledger
 from bursar.ragged import IntArray, Ragged
-from bursar.uncertainty import confidence_of
+from bursar.uncertainty import MEASURES, confidence_of, confidences
+from bursar.uncertainty.calibration import calibration_summary
+
+
+def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, ReliabilityRecord]]:
+    """The scores on test items, and the reliability of the model's confidence, by task."""
+    if not len(test):
+        return {}, {}
+    beliefs = learner.predict_proba(test.unlabelled())
+    guesses = {name: learner.tasks[name].decode(found) for name, found in beliefs.items()}
+    sure = confidences(learner.tasks, beliefs, MEASURES["entropy"])
+    trust = {}
+    for column, (name, task) in enumerate(learner.tasks.items()):
+        known = np.flatnonzero(test.labels[name].present)
+        if len(known):
+            gold = test.labels[name].rows.take(known)
+            right = task.accuracies(gold, guesses[name].take(known), test.words[known])
+            trust[name] = ReliabilityRecord(**calibration_summary(sure[known, column], right))
+    return evaluate(learner.tasks, test, guesses), trust
 
 
 class Shadow(NamedTuple):
@@ -80,7 +100,7 @@ class RoundModels:
         self.ledger.decide(*decisions)
         self.watcher.scored(record)
 
-    def main(self, known: Known) -> tuple[Learner, float | None]:
+    def main(self, known: Known) -> Fitted:
         """The campaign's model, trained on all annotated items; its steps are logged."""
         log = self.logs / f"round-{known.round:02}.parquet" if self.config.learner.log_steps else None
         return self._fitted(known, known.annotated, log=log)
@@ -114,9 +134,7 @@ class RoundModels:
         learner, _ = self._fitted(known, items, "training on random items")
         return Shadow(learner, spent, len(items))
 
-    def _fitted(
-        self, known: Known, annotated: Corpus, what: str = "training", log: Path | None = None
-    ) -> tuple[Learner, float | None]:
+    def _fitted(self, known: Known, annotated: Corpus, what: str = "training", log: Path | None = None) -> Fitted:
         def progress(stage: str, done: float) -> None:
             self.watcher.stage(known.round, what if stage == "training" else stage, done)
 

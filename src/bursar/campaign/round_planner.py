@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from bursar.campaign.advisers import RoundSplit, allocator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.decisions import (
     CertificateRecord,
@@ -20,20 +20,21 @@ from bursar.campaign.decisions import (
     SelectedItem,
     SplitDecision,
 )
-from bursar.campaign.participants import Observer
+from bursar.campaign.participants import Observer, RoundSplit, allocator
 from bursar.campaign.pool_scoring import PoolScoring, Scored
 from bursar.campaign.pricing import Pricing
-from bursar.campaign.round_candidates import item_features, limits_of, open_labels
+from bursar.campaign.sections import LimitsSection
 from bursar.campaign.state import BY_NO_MODEL, CampaignState, ItemRequest, RoundSettings
 from bursar.campaign.unit_space import UnitSpace
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.ledger import Ledger
 from bursar.ledger.records import READING
-from bursar.ragged import FloatArray, IntArray
-from bursar.selection import Candidates, Certificate, ItemFeatures, PoolFeatures, Selection, Strategy
-from bursar.tasks import Prices
+from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
+from bursar.selection import Candidates, GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, Selection, Strategy
+from bursar.tasks import Classification, Prices
 
+GetVectors = Callable[[Corpus], NDArray[np.float32]]
 BINS = 20  # of a histogram of confidence
 EXAMPLES = 8
 
@@ -77,7 +78,6 @@ class Offer:
     caps: Mapping[str, int] | None = None  # labels of each task, if the money was split between tasks
 
     def selected(self, corpus: Corpus) -> list[SelectedItem]:
-        """The items that it would ask about."""
         items = selected_items(corpus, self.audit, self.audit_prices, None, "audit")
         return items + selected_items(corpus, self.items, self.pool.prices, self.chosen, "strategy")
 
@@ -98,8 +98,9 @@ def selected_items(
     return found
 
 
-def certificate_record(certificate: Certificate | None) -> CertificateRecord | None:
-    """A certificate for the ledger."""
+def certificate_record(chosen: Selection) -> CertificateRecord | None:
+    """The certificate of a selection, for the ledger."""
+    certificate = chosen.certificate
     if certificate is None:
         return None
     bound = None if certificate.bound is None else round_to(certificate.bound)
@@ -135,11 +136,14 @@ def confidence_summary(round: int, pool: Corpus, scored: Scored, chosen: Selecti
             guess={name: pool.schema[name].value(scored.guesses[name][at]) for name in names},
         )
 
+    def histograms(values: FloatArray) -> dict[str, list[int]]:
+        return {name: np.histogram(values[:, k], BINS, (0, 1))[0].tolist() for k, name in enumerate(names)}
+
     return ConfidenceSummary(
         round=round,
         bins=BINS,
-        pool={name: _histogram(confidence[:, k]) for k, name in enumerate(names)},
-        chosen={name: _histogram(confidence[chosen.items, k]) for k, name in enumerate(names)},
+        pool=histograms(confidence),
+        chosen=histograms(confidence[chosen.items]),
         mean={name: _brief(confidence[:, k].mean()) for k, name in enumerate(names)},
         least=tuple(map(example, order[:EXAMPLES])),
         most=tuple(map(example, order[::-1][:EXAMPLES])),
@@ -150,11 +154,72 @@ def _brief(value: float) -> float:
     return round(float(value), 4)
 
 
-def _histogram(values: FloatArray) -> list[int]:
-    counts: list[int] = np.histogram(values, bins=BINS, range=(0, 1))[0].tolist()
-    return counts
+# -- features ----------------------------------------------------------------------------------------------------------
+def item_features(
+    needs: frozenset[str], vectors: GetVectors | None, items: Corpus, labels: Mapping[str, Ragged]
+) -> ItemFeatures:
+    """The features of items that a strategy needs, with these labels."""
+    return ItemFeatures(
+        words=items.words if "words" in needs else None,
+        vectors=vectors(items) if "vectors" in needs and vectors is not None else None,
+        labels=_codes(items, labels) if "labels" in needs else None,
+    )
 
 
+def _codes(items: Corpus, labels: Mapping[str, Ragged]) -> IntArray:
+    """The class of every item for each classification task, (items, tasks); −1 if it has none."""
+    codes = np.full((len(items), len(items.schema)), -1, dtype=np.int64)
+    for column, (name, task) in enumerate(items.schema.items()):
+        rows = labels.get(name)
+        if isinstance(task, Classification) and rows is not None:
+            filled = np.flatnonzero(rows.lengths)
+            codes[filled, column] = rows.values[rows.offsets[:-1][filled], 0]
+    return codes
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+def limits_of(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged], rounds: int = 1) -> Limits:
+    """The limits of one or several rounds on the items of a pool."""
+
+    def use(of: Mapping[str, ArrayLike]) -> FloatArray:
+        """(items, tasks)"""
+        return np.stack([np.broadcast_to(of.get(name, 0.0), len(pool)) for name in pool.schema], axis=1)
+
+    sums = []
+    for task, limit in section.tasks.items():
+        most = np.inf if limit.at_most is None else float(rounds * limit.at_most)
+        sums.append(Limit(f"labels of {task}", use({task: 1.0}), most, float(rounds * limit.at_least)))
+    for who, hours in section.hours.items():
+        taken = {task: pace.per_item + pace.per_word * pool.words for task, pace in hours.tasks.items()}
+        sums.append(Limit(f"hours of {who}", use(taken), rounds * hours.at_most))
+    if section.group is None or not len(pool):
+        return Limits(tuple(sums))
+    if section.group.by == "group":
+        assert pool.groups is not None
+        groups: Sequence[str] | IntArray = pool.groups.tolist()
+    else:
+        groups = _codes(pool, guesses)[:, list(pool.schema).index(section.group.by.removeprefix("label:"))]
+    return Limits(tuple(sums), GroupCap.of(groups, rounds * section.group.at_most))
+
+
+def open_labels(
+    pool: Corpus, bought: Corpus, declined: Collection[tuple[str, str]] = (), asked: Collection[str] = ()
+) -> BoolArray:
+    """Which labels may still be bought, (items, tasks): not labelled, not declined, and no request for the item."""
+    free = np.ones((len(pool), len(pool.schema)), dtype=bool)
+    place = {item: at for at, item in enumerate(pool.ids.tolist())} if len(bought) or declined or asked else {}
+    at = np.array([place.get(item, -1) for item in bought.ids.tolist()], dtype=np.int64)
+    known = at >= 0
+    for column, name in enumerate(pool.schema):
+        free[at[known & bought.labels[name].present], column] = False
+    for item, task in declined:
+        if item in place:
+            free[place[item], list(pool.schema).index(task)] = False
+    free[[place[item] for item in asked if item in place]] = False
+    return free
+
+
+# -- planning ----------------------------------------------------------------------------------------------------------
 SplitBudget = Callable[[RoundSettings, Candidates, int], RoundSplit]
 
 
@@ -178,8 +243,7 @@ class RoundPlanner:
     ) -> Offer:
         """What the next round would buy: the audit slice, then the strategy's choice with the rest of the money.
 
-        With items that an earlier model scored as ``model``, only these are chosen from. ``split`` divides the rest
-        between the tasks if the settings ask for it.
+        The choice is from items that an earlier model scored, if these are the ``model``; ``split`` divides it by task.
         """
         round, learner = known.round + 1, None if isinstance(model, ScoredItems) else model
         budget = self.state.allowance(round, terms)
@@ -211,7 +275,6 @@ class RoundPlanner:
         return split
 
     def label_value(self, known: Known, terms: RoundSettings) -> LabelValue:
-        """Measure the value of labels before the next round."""
         items, _ = self.free(known)
         return allocator().label_value(
             terms.config,
@@ -252,7 +315,7 @@ class RoundPlanner:
         vectors = None
         if learner is not None:
             vectors = partial(self.scoring.vectors, learner, progress=partial(self.watcher.stage, known.round))
-        mine = item_features(needs, vectors, pool, {name: scored.guesses.get(name) for name in tasks})
+        mine = item_features(needs, vectors, pool, scored.guesses)
         labelled, aside = ItemFeatures(), ItemFeatures()
         if strategy.matching is not None or "vectors" in needs:
             dev = known.dev if known.dev is not None else pool.take(np.zeros(0, dtype=np.int64))

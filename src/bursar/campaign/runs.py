@@ -7,11 +7,11 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bursar.campaign.advisers import ORACLE, ReviewCallback, reviewer
 from bursar.campaign.audit import audit_scores, audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
@@ -19,16 +19,20 @@ from bursar.campaign.config import CONFIG_FILE, CampaignConfig, parse_config
 from bursar.campaign.curves import mean_scores
 from bursar.campaign.decisions import CampaignBegun, ConfidenceSummary, RoundRecord, RoundSelection, SplitDecision
 from bursar.campaign.folder import Lock, has_ledger, open_ledger
-from bursar.campaign.participants import GoldAnnotator, Observer
+from bursar.campaign.participants import ORACLE, GoldAnnotator, Observer, ReviewCallback, reviewer
 from bursar.campaign.results import ArmResult, CorpusSummary, RunResult, TaskSummary
 from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.sections import BUILTIN
+from bursar.campaign.setting_changes import leaves_of
 from bursar.campaign.splits import DataSplits, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, known_rounds
 from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
+
+CHANGE_NO_RESULT = {("name",), ("compare",), ("stopping",), ("oracle",), ("ledger",), ("learner", "log_steps")}
+ANEW = "choose another --run folder, or start anew with --fresh"
 
 
 class Run:
@@ -66,7 +70,13 @@ class Run:
             if corpus.get(part) == part:
                 del corpus[part]
         config = parse_config(stored["campaign"], str(folder / CONFIG_FILE))
-        run = cls(folder, config, load_parts(_beside(folder, config)), trust=trust)
+        source = folder / config.corpus.source
+        if config.corpus.source != BUILTIN and source.exists():  # projects hold their own data
+            corpus_here = config.corpus.model_copy(update={"source": str(source)})
+            parts = load_parts(config.model_copy(update={"corpus": corpus_here}))
+        else:
+            parts = load_parts(config)
+        run = cls(folder, config, parts, trust=trust)
         run._check_corpus(stored["corpus"])
         return run
 
@@ -115,33 +125,23 @@ class Run:
         }
         stored = json.loads(path.read_text()) if path.exists() else None
         if stored is not None and stored["campaign"].get("ledger") != mine["campaign"].get("ledger"):
-            raise ConfigError(
-                f"{self.folder} was started with its ledger in another place",
-                fix="use the same ledger.url, or choose another --run folder",
-            )
-        begun = self._begun()
+            message = f"{self.folder} was started with its ledger in another place"
+            raise ConfigError(message, fix="use the same ledger.url, or choose another --run folder")
+        with closing(self.open_ledger(self.arms[0])) as ledger:
+            begun = ledger.decision(CampaignBegun, 0)  # None if the campaign was refused before it
         if stored is None or begun is None:
             if begun not in (None, CampaignBegun(round=0, settings=mine["digest"], corpus=mine["corpus"])):
-                raise ConfigError(
-                    f"the ledger of {self.folder} was started with other settings or on another corpus",
-                    fix="choose another --run folder, and another schema in ledger.url if there is one",
-                )
+                message = f"the ledger of {self.folder} was started with other settings or on another corpus"
+                fix = "choose another --run folder, and another schema in ledger.url if there is one"
+                raise ConfigError(message, fix=fix)
             self._write_down(mine)
             return
         self._check_corpus(stored["corpus"])
         if stored["digest"] != mine["digest"]:
             changed = ", ".join(differences(stored["campaign"], mine["campaign"])) or "a default"
-            raise ConfigError(
-                f"{self.folder} was started with other settings: {changed}",
-                fix="choose another --run folder, or start anew with --fresh",
-            )
+            raise ConfigError(f"{self.folder} was started with other settings: {changed}", fix=ANEW)
         if stored["campaign"] != mine["campaign"]:  # another name, comparison or advice, which change no result
             self._write_down(stored | {"campaign": mine["campaign"]})
-
-    def _begun(self) -> CampaignBegun | None:
-        """The first decision in the ledger; ``None`` if the campaign was refused before it."""
-        with closing(self.open_ledger(self.arms[0])) as ledger:
-            return ledger.decision(CampaignBegun, 0)
 
     def _write_down(self, about: dict[str, Any]) -> None:
         draft = self.folder / f"{CONFIG_FILE}.draft"
@@ -150,15 +150,8 @@ class Run:
 
     def _check_corpus(self, fingerprint: str) -> None:
         if fingerprint != self.parts.fingerprint:
-            raise ConfigError(
-                f"{self.folder} was started on another corpus than {self.config.corpus.source} now holds",
-                fix="choose another --run folder, or start anew with --fresh",
-            )
-
-    @property
-    def versions(self) -> dict[str, str]:
-        stored = json.loads((self.folder / CONFIG_FILE).read_text())
-        return dict(stored.get("versions", {}))
+            message = f"{self.folder} was started on another corpus than {self.config.corpus.source} now holds"
+            raise ConfigError(message, fix=ANEW)
 
     # -- the result --------------------------------------------------------------------------------------------------
     def result(self) -> RunResult:
@@ -167,7 +160,7 @@ class Run:
         found = RunResult(
             name=self.config.name,
             config=self.config,
-            versions=self.versions,
+            versions=json.loads((self.folder / CONFIG_FILE).read_text()).get("versions", {}),
             strategy=self.arms[0],
             tasks={n: TaskSummary(kind=t.kind, metric=t.metric, labels=len(t.labels)) for n, t in schema.items()},
             corpus=CorpusSummary(
@@ -239,8 +232,9 @@ def run_campaign(
             getattr(watchers[arm], what)(*arguments)
 
         workers = workers if engine is THIS_PROCESS else 1
-        here = run if workers <= 1 else None
-        run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, forward)
+        # Another process opens the run for itself.
+        opened = partial(Run.open, run.folder, trust=run.trust) if workers > 1 else lambda: run
+        run_all([partial(_run_arm, opened, arm, engine) for arm in run.arms], workers, forward)
     if run.config.oracle is None:
         return run.result()
     try:
@@ -250,20 +244,10 @@ def run_campaign(
     return run.result()
 
 
-@dataclass
-class _Arm:
-    """One arm as a unit of work; another process opens the run for itself."""
-
-    run: Run | None
-    folder: Path
-    name: str
-    trust: bool
-    engine: Engine
-
-    def __call__(self, callback: ProgressCallback) -> None:
-        run = self.run or Run.open(self.folder, trust=self.trust)
-        with closing(run.campaign(self.name, _ArmObserver(self.name, callback), self.engine)) as campaign:
-            campaign.run(GoldAnnotator(run.parts.corpus))
+def _run_arm(opened: Callable[[], Run], name: str, engine: Engine, callback: ProgressCallback) -> None:
+    run = opened()
+    with closing(run.campaign(name, _ArmObserver(name, callback), engine)) as campaign:
+        campaign.run(GoldAnnotator(run.parts.corpus))
 
 
 @dataclass
@@ -280,22 +264,8 @@ class _ArmObserver(Observer):
         self.callback((self.arm, "scored", (record,)))
 
 
-def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:
-    """The campaign with its corpus in the run's folder, if there is one there: projects hold their own data."""
-    source = folder / config.corpus.source
-    if config.corpus.source == BUILTIN or not source.exists():
-        return config
-    return config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(source)})})
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """The changed settings that results depend on."""
-    found = []
-    ignored = {"": ("name", "compare", "stopping", "oracle", "ledger"), "learner.": ("log_steps",)}.get(prefix, ())
-    for key in sorted({*old, *new} - {*ignored}):
-        a, b = old.get(key), new.get(key)
-        if isinstance(a, dict) and isinstance(b, dict):
-            found += differences(a, b, f"{prefix}{key}.")
-        elif a != b:
-            found.append(f"{prefix}{key} was {a!r}, now {b!r}")
-    return found
+    a, b = leaves_of(old), leaves_of(new)
+    changed = [key for key in sorted({*a, *b}) if a.get(key) != b.get(key) and not {key[:1], key} & CHANGE_NO_RESULT]
+    return [f"{'.'.join(key)} was {a.get(key)!r}, now {b.get(key)!r}" for key in changed]

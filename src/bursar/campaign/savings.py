@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bursar.campaign.audit import Slice, audit_slices
+from bursar.campaign.audit import Slice, Tasks, audit_slices
 from bursar.campaign.curves import RANDOM, compare, curves_of
 from bursar.campaign.decisions import RoundRecord, ShadowScores
 from bursar.campaign.results import RunResult, SavedShare, SavingsEstimate
@@ -24,7 +24,6 @@ from bursar.campaign.state import START
 from bursar.ledger import Ledger
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.random_streams import rng
-from bursar.tasks import Task
 
 FEWEST_ITEMS = 20  # for an error that means anything
 A_LOT = 0.25  # of the money, saved or lost
@@ -69,12 +68,12 @@ class Points:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Points:
-        kinds = (float, float, float, float, int, float)
-        return cls(*(np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)))
+        columns = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+        money, items, chosen, error, sample, measured = columns
+        return cls(money, items, chosen, error, sample.astype(int), measured)
 
     @property
     def mine(self) -> BoolArray:
-        """Which of them are the strategy's."""
         return self.chosen > 0
 
     def take(self, which: BoolArray) -> Points:
@@ -99,7 +98,7 @@ class ScoredRound:
     test: Mapping[str, Mapping[str, float]]
 
 
-def savings_of(ledger: Ledger, tasks: Mapping[str, Task], test_items: int) -> SavingsEstimate | None:
+def savings_of(ledger: Ledger, tasks: Tasks, test_items: int) -> SavingsEstimate | None:
     """The savings of a campaign, from its ledger; see ``savings``."""
     shadows = ledger.decisions(ShadowScores)
     return savings(scored_rounds(ledger), shadows, audit_slices(ledger, tasks), tasks, test_items)
@@ -118,13 +117,10 @@ def savings(
     rounds: Sequence[ScoredRound],
     shadows: Sequence[ShadowScores],
     slices: Sequence[Slice],
-    tasks: Mapping[str, Task],
+    tasks: Tasks,
     test_items: int,
 ) -> SavingsEstimate | None:
-    """The share of the money saved against random labelling, with a 90 % interval; ``None`` if too little is known.
-
-    Models are compared on the test items if there are any, else on the audit slices.
-    """
+    """The share of the money saved, on test items if there are any, else on slices; ``None`` if too little is known."""
     if not rounds or not rounds[0].spent:
         return None
     spent, begun = float(rounds[-1].spent), float(rounds[0].spent)
@@ -152,10 +148,7 @@ def savings_by(points: Points, spent: float, begun: float) -> SavingsEstimate | 
 
 
 def saved_against_random(result: RunResult) -> SavedShare | None:
-    """The share of the money saved: from the test curves if random was run, else estimated from the audit.
-
-    ``None`` for random itself.
-    """
+    """The share saved: by the test curves if random was run, else by the audit; ``None`` for random itself."""
     if result.strategy == RANDOM:
         return None
     curves = curves_of(result)
@@ -171,17 +164,13 @@ def saved_against_random(result: RunResult) -> SavedShare | None:
 
 
 def is_known(low: float, high: float) -> bool:
-    """Whether an interval is informative: it must not contain both nothing and a lot, saved or lost.
-
-    >>> is_known(0.05, 0.6), is_known(-0.1, 0.15), is_known(-0.1, 0.4)
-    (True, True, False)
-    """
+    """Whether an interval is informative: it must not contain both nothing and a lot, saved or lost."""
     return not low <= 0 <= high or -A_LOT < low <= high < A_LOT
 
 
 # -- errors of models ------------------------------------------------------------------------------------------------
 def _on_test_items(
-    rounds: Sequence[ScoredRound], shadows: Sequence[ShadowScores], tasks: Mapping[str, Task], items: int
+    rounds: Sequence[ScoredRound], shadows: Sequence[ShadowScores], tasks: Tasks, items: int
 ) -> list[Row]:
     """Every round's model, and its shadow unless all items were random, when both are the same."""
     rows: list[Row] = []
@@ -196,7 +185,7 @@ def _on_test_items(
     return rows
 
 
-def _on_slices(slices: Sequence[Slice], tasks: Mapping[str, Task], price: float) -> list[Row]:
+def _on_slices(slices: Sequence[Slice], tasks: Tasks, price: float) -> list[Row]:
     """The errors of both models on consecutive slices, pooled until they have enough items."""
     rows: list[Row] = []
     group: list[Slice] = []
@@ -246,11 +235,6 @@ def predict_proba(points: Points, spent: float, prior: Prior = PRIOR) -> Belief:
     """Bayesian linear regression of log errors on log money, which is 0 at the end of the campaign.
 
     The gap is proportional to the share of the money spent by the strategy.
-
-    >>> rows = [(m, m / 10, 1.0, 8 * m**-0.5, TEST, 9999) for m in (1000, 2000, 4000)]
-    >>> rows += [(m, m / 10, 0.0, 10 * m**-0.5, TEST, 9999) for m in (1000, 2000, 3000)]
-    >>> round(float(np.exp(predict_proba(Points.of(rows), 4000).mean[1])), 2)  # random's error over the strategy's
-    1.25
     """
     at = np.log(points.money / spent)
     design = np.stack([np.ones(len(at)), -points.chosen, -at, -at * points.mine, at**2], axis=1)
@@ -262,10 +246,7 @@ def predict_proba(points: Points, spent: float, prior: Prior = PRIOR) -> Belief:
 
 
 def interval_of(belief: Belief, begun: float) -> tuple[float, float, float]:
-    """The 5 %, 50 % and 95 % quantiles of the share saved, read off the curve of whichever is ahead.
-
-    ``begun`` is the share of the money spent on the start.
-    """
+    """The 5 %, 50 % and 95 % quantiles of the share saved; ``begun`` is the share of the money spent on the start."""
     draws = rng(0, "savings interval").multivariate_normal(belief.mean, belief.covariance, DRAWS)
     gap, exponent, mine = draws[:, 1], draws[:, 2], draws[:, 2] + draws[:, 3]
     ahead = 1 - np.maximum(np.exp(-gap / np.maximum(mine, LEAST_EXPONENT)), begun)
@@ -275,10 +256,7 @@ def interval_of(belief: Belief, begun: float) -> tuple[float, float, float]:
 
 
 def labels_needed(points: Points, spent: float, begun: float) -> int | None:
-    """About how many audit labels would tell a lot from nothing; ``None`` if the campaign's money buys too few.
-
-    The same rounds are simulated with larger and larger slices.
-    """
+    """How many audit labels would tell a lot from nothing, by simulating larger slices; ``None`` if unaffordable."""
     mean, chosen = predict_proba(points, spent).mean, points.take(points.mine)
     mean[1] = -np.log(1 - A_LOT) * max(mean[2] + mean[3], LEAST_EXPONENT)  # as if a lot had been saved
     price, rounds = spent / points.items.max(), len(chosen)

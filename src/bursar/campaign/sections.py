@@ -70,7 +70,6 @@ class CostsSection(Section):
         return dict(self.model_extra or {})
 
     def model(self, tasks: Iterable[Task]) -> CostModel:
-        """The prices of these tasks, including defaults."""
         return CostModel.of(list(tasks), self.prices, unit=self.unit, currency=self.currency)
 
 
@@ -104,7 +103,6 @@ class StrategySection(Section):
         return self
 
     def make(self) -> Strategy:
-        """The strategy with its options."""
         made = make_strategy(self.name, weights=self.weights, bins=self.bins, bin_count=self.bin_count)
         return made if self.start is None else replace(made, start=self.start)
 
@@ -159,30 +157,29 @@ class LearnerSection(Section):
 
     @field_validator("policy", mode="before")
     @classmethod
-    def _described(cls, given: object) -> dict[str, Any] | None:
+    def _described(cls, given: Any) -> dict[str, Any] | None:
         """From a name, a file, a table with a name, or a description."""
         try:
-            if given is None:
-                return None
-            if isinstance(given, str):
-                return make_policy(given).describe()
-            if isinstance(given, dict) and isinstance(given.get("name"), str):
-                return make_policy(**given).describe()
-            if isinstance(given, dict) and "policy" in given:
-                return read_policy(given).describe()
+            match given:
+                case None:
+                    return None
+                case str():
+                    return make_policy(given).describe()
+                case {"name": str()}:
+                    return make_policy(**given).describe()
+                case {"policy": _}:
+                    return read_policy(given).describe()
         except ConfigError as wrong:
             raise ConfigError(f"learner.policy: {wrong.message}", fix=wrong.fix) from None
-        raise ConfigError(
-            f"learner.policy = {given!r}", fix='name one, such as "uniform", or the file of a learned one'
-        )
+        fix = 'name one, such as "uniform", or the file of a learned one'
+        raise ConfigError(f"learner.policy = {given!r}", fix=fix)
 
     @model_validator(mode="after")
     def _known(self) -> LearnerSection:
         LEARNERS[self.name]
         if self.log_steps and self.policy is None:
-            raise ConfigError(
-                "learner.log_steps: joint steps choose no task", fix='name a policy, such as learner.policy = "uniform"'
-            )
+            fix = 'name a policy, such as learner.policy = "uniform"'
+            raise ConfigError("learner.log_steps: joint steps choose no task", fix=fix)
         return self
 
     @property
@@ -231,10 +228,8 @@ class LedgerSection(Section):
         except LedgerError as wrong:
             raise ConfigError(f"ledger.url: {wrong.message}", fix=wrong.fix) from None
         if secret:
-            raise ConfigError(
-                "ledger.url holds a password, which would be copied with the campaign",
-                fix="remove it from the URL and set PGPASSWORD or write it to ~/.pgpass",
-            )
+            fix = "remove it from the URL and set PGPASSWORD or write it to ~/.pgpass"
+            raise ConfigError("ledger.url holds a password, which would be copied with the campaign", fix=fix)
         return given
 
     @classmethod

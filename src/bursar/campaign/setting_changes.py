@@ -8,7 +8,7 @@ being decided applies to the one after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bursar.campaign.checks import check_features, check_served, check_split
@@ -17,30 +17,13 @@ from bursar.campaign.pricing import check_unit
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 
-FIXED = {
-    "budget": {"seed_items", "dev_items", "counts"},
-    "costs": {"unit", "currency", "pricing"},
-    "strategy": set(),
-    "limits": set(),
-    "allocation": set(),
-}
+Change = Mapping[str, Any]  # a table with the new values
+FIXED = {"budget": {"seed_items", "dev_items", "counts"}, "costs": {"unit", "currency", "pricing"}}
+FIXED |= {"strategy": set(), "limits": set(), "allocation": set()}
 
 
-def changed_config(
-    config: CampaignConfig, changes: Sequence[Mapping[str, Any]], where: str = "the change"
-) -> CampaignConfig:
-    """The campaign after some changes, checked like the campaign's file.
-
-    >>> plain = parse_config({"strategy": {"weights": {"intent": 0.4, "slots": 0.6}}})
-    >>> after = changed_config(plain, [{"budget": {"per_round": 800}}, {"strategy": {"weights": {"slots": 1}}}])
-    >>> after.budget.per_round, after.strategy.weights
-    (800.0, {'intent': 0.4, 'slots': 1})
-    >>> changed_config(plain, [{"corpus": {"source": "other.jsonl"}}])
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: the change: corpus is fixed once a campaign has begun. Fix: change budget, costs, \
-strategy, limits or allocation
-    """
+def changed_config(config: CampaignConfig, changes: Iterable[Change], where: str = "the change") -> CampaignConfig:
+    """The campaign after some changes, checked like the campaign's file."""
     table = json.loads(json.dumps(config.model_dump(mode="json")))
     for change in changes:
         _check_allowed(change, where)
@@ -62,20 +45,13 @@ def check_changed_config(before: CampaignConfig, after: CampaignConfig, corpus: 
     if after.costs.measured and after.costs.hourly is not None:
         check_unit(costs, after.costs.hourly)
     if strategy.once != before.strategy.make().once:
-        raise ConfigError(
-            f"strategy {after.strategy.name}: a running campaign cannot start or stop spending all its money at once",
-            fix="use BLP_AL instead of BLP",
-        )
+        what = "a running campaign cannot start or stop spending all its money at once"
+        raise ConfigError(f"strategy {after.strategy.name}: {what}", fix="use BLP_AL instead of BLP")
 
 
 def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str, Any]]:
-    """The differences between two campaigns' settings, key by key; ``None`` where one has no value.
-
-    >>> plain = parse_config({})
-    >>> differences(plain, changed_config(plain, [{"budget": {"per_round": 800}}]))
-    [{'key': ['budget', 'per_round'], 'before': 500.0, 'after': 800.0}]
-    """
-    one, other = (_leaves(config.model_dump(mode="json", include=set(FIXED))) for config in (before, after))
+    """The differences between two campaigns' settings, key by key; ``None`` where one has no value."""
+    one, other = (leaves_of(config.model_dump(mode="json", include=set(FIXED))) for config in (before, after))
     return [
         {"key": list(key), "before": one.get(key), "after": other.get(key)}
         for key in dict.fromkeys([*one, *other])
@@ -83,10 +59,11 @@ def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str,
     ]
 
 
-def _leaves(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+def leaves_of(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """The values of a table and of the tables in it, by their keys."""
     found: dict[tuple[str, ...], Any] = {}
     for key, value in table.items():
-        found |= _leaves(value, (*place, key)) if isinstance(value, Mapping) else {(*place, key): value}
+        found |= leaves_of(value, (*place, key)) if isinstance(value, Mapping) else {(*place, key): value}
     return found
 
 

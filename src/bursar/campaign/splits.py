@@ -27,7 +27,6 @@ class DataSplits:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything that a result depends on: items, splits, tasks and labels."""
         return self.corpus.digest()
 
 
@@ -41,15 +40,12 @@ def load_parts(config: CampaignConfig, corpus: Corpus | None = None) -> DataSpli
     for part in ("dev", "test"):
         named = getattr(wanted, part)
         if part in wanted.model_fields_set and named is not None and named not in corpus.splits:
-            raise ConfigError(
-                f"corpus.{part} = {named!r}: there is no such split", fix=f"use {', '.join(corpus.splits)}"
-            )
+            fix = f"use {', '.join(corpus.splits)}"
+            raise ConfigError(f"corpus.{part} = {named!r}: there is no such split", fix=fix)
     if not corpus.schema:
-        raise ConfigError(
-            f"{wanted.source} has no labels, and a simulation needs them",
-            fix='name the columns of labels, as in corpus.options.labels = {intent = "Category"}, '
-            f"or have people annotate: bursar new PROJECT --from {wanted.source}",
-        )
+        fix = 'name the columns of labels, as in corpus.options.labels = {intent = "Category"}, or have people annotate'
+        fix = f"{fix}: bursar new PROJECT --from {wanted.source}"
+        raise ConfigError(f"{wanted.source} has no labels, and a simulation needs them", fix=fix)
     corpus = corpus.with_tasks(config.tasks or list(corpus.schema))
     return DataSplits(
         corpus,

@@ -22,7 +22,7 @@ from bursar.campaign.decisions import (
     SettingChange,
     ended_under,
 )
-from bursar.campaign.pricing import charges_of, measured_rates, prices_at, usual_rates
+from bursar.campaign.pricing import PriceTable, charges_of, measured_rates, prices_at, usual_rates
 from bursar.campaign.setting_changes import changed_config, differences
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger import Answer, Ledger, Submission
@@ -35,8 +35,6 @@ SEEDS = ("seed", START, "dev")  # bought before the first round
 GIVEN = "given"  # labels that came with the corpus, and cost nothing
 AT_RANDOM = ("seed", "audit")  # purposes for which items are drawn, not selected
 BY_NO_MODEL = (*AT_RANDOM, START)
-
-PriceTable = dict[str, dict[str, float]]  # of reading and of each task, in money
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,6 @@ class CampaignState:
         self._newest = -1
 
     def wanted(self, round: int) -> dict[str, ItemRequest]:
-        """The requests of a round, by item."""
         if round not in self._selected:
             decided = self.ledger.decision(RoundSelection, round)
             if decided is None:
@@ -169,10 +166,8 @@ class CampaignState:
         want = next((want for want in found if set(want.tasks) == set(tasks)), found[0])
         if set(tasks) != set(want.tasks):
             answered = ", ".join(tasks) or "nothing"
-            raise ConfigError(
-                f"item {item!r} was asked about for {', '.join(want.tasks)}, and answered for {answered}",
-                fix="answer for all of those tasks at once",
-            )
+            message = f"item {item!r} was asked about for {', '.join(want.tasks)}, and answered for {answered}"
+            raise ConfigError(message, fix="answer for all of those tasks at once")
         return want
 
     def submission(self, want: ItemRequest, answer: Answer) -> Submission:
@@ -234,12 +229,12 @@ class CampaignState:
 
     def measured(self, config: CampaignConfig, number: int) -> RoundSettings:
         """The round settings of a configuration, with measured prices if it asks for them."""
-        costs = config.costs
-        if not costs.measured or costs.hourly is None:
-            return self.terms_under(config, number, None)
-        model = costs.model(self.tasks)
-        rates = measured_rates(self.ledger, usual_rates(model, self.tasks, costs.hourly))
-        return self.terms_under(config, number, prices_at(rates, self.tasks, costs.hourly, model.unit))
+        costs, prices = config.costs, None
+        if costs.measured and costs.hourly is not None:
+            model = costs.model(self.tasks)
+            rates = measured_rates(self.ledger, usual_rates(model, self.tasks, costs.hourly))
+            prices = prices_at(rates, self.tasks, costs.hourly, model.unit)
+        return self.terms_under(config, number, prices)
 
     def terms_under(self, config: CampaignConfig, number: int, prices: PriceTable | None) -> RoundSettings:
         """The round settings of a configuration, at these prices if given."""
@@ -250,21 +245,15 @@ class CampaignState:
 
     # -- money -------------------------------------------------------------------------------------------------------
     def allowance(self, round: int, terms: RoundSettings) -> int:
-        """What may still be spent by the end of a round, including what earlier rounds left over.
-
-        In units of money, or in items if the budget counts those. Pending requests count as spent.
-        """
-        seeds, spent = self.spent(SEEDS), self.spent()
-        for want in self.open():
-            price = self.price(want)
-            spent += price
-            seeds += price if want.purpose in SEEDS else 0
+        """The money, or items, that may still be spent by the end of a round; pending requests count as spent."""
+        prices = [(want.purpose, self.price(want)) for want in self.open()]
+        spent = self.spent() + sum(price for _, price in prices)
+        seeds = self.spent(SEEDS) + sum(price for purpose, price in prices if purpose in SEEDS)
         free = seeds + self._income(round, terms) - spent
         total = terms.config.budget.total
         return free if total is None else min(free, _units(total, terms) - spent)
 
     def price(self, want: ItemRequest) -> int:
-        """The estimated cost of a request: money, or one item if the budget counts those."""
         return 1 if self.config.budget.counts == "items" else sum(want.estimate.values())
 
     def whole_budget(self, terms: RoundSettings) -> int:

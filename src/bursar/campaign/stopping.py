@@ -8,10 +8,9 @@ It is based on development scores, or on audit slices if there are none; never o
 bend and slope is computed on a grid with level and noise integrated out: no starting values, no failed fits.
 
 **Settled predictions** (after Bloodgood and Vijay-Shanker, 2009): for several rounds, the model labels the watched pool
-items like the previous one. Agreement is not corrected for chance: two models that agree on a share of the units differ
-in accuracy by at most the rest, and kappa is undefined if both give everything one label. Instead, predictions only
-count as settled once the score has risen. Taggers also agree on words without a label, so settled predictions alone
-never stop a campaign: they make the expected gain decide instead of the upper end of its interval.
+items like the previous one, and the score has risen. Agreement is not corrected for chance: two models that agree on a
+share of the units differ in accuracy by at most the rest, and kappa may be undefined. Taggers also agree on words
+without a label, so settled predictions only make the expected gain decide instead of the upper end of its interval.
 """
 
 from __future__ import annotations
@@ -69,16 +68,11 @@ class KnownRound:
     audited: AuditScores | None = None  # the model before it, on this round's audit slice
 
 
-def advise(
-    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
-) -> StoppingAdvice:
-    """The advice after these rounds; ``next_money`` is the cost of the next one, by default that of the latest.
+Rounds = Sequence[KnownRound]
 
-    >>> steep = [KnownRound(500 * k, 1 - 0.6 * k**-0.5, {"intent": 0.9}) for k in range(1, 6)]
-    >>> found = advise(steep, next_money=500)
-    >>> found.stop, found.settled, found.low < 0.6 * (5**-0.5 - 6**-0.5) < found.high
-    (False, False, True)
-    """
+
+def advise(rounds: Rounds, *, next_money: float | None = None, settings: StoppingSection = DEFAULTS) -> StoppingAdvice:
+    """The advice after these rounds; ``next_money`` is the cost of the next one, by default that of the latest."""
     scores = _scores(rounds)
     settled = _settled(rounds, scores, settings)
     lacking = _lacking(rounds, scores)
@@ -97,7 +91,7 @@ def advise(
 
 
 def advice_by_round(
-    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
+    rounds: Rounds, *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
 ) -> list[StoppingAdvice]:
     """The advice after every round, from what was known then."""
     return [advise(rounds[: k + 1], next_money=next_money, settings=settings) for k in range(len(rounds))]
@@ -108,14 +102,13 @@ def _verdict(gain: float, high: float, settled: bool | None, settings: StoppingS
         return True, "even the upper end is less than a round must bring"
     if gain >= settings.least_gain:
         return False, "that is at least what a round must bring"
-    if settings.judge_by == "mean":
-        return True, "that is less than a round must bring"
-    if settled:
-        return True, "the predictions have settled, and that is less than a round must bring"
+    if settings.judge_by == "mean" or settled:
+        why = "that is less than a round must bring"
+        return True, why if settings.judge_by == "mean" else f"the predictions have settled, and {why}"
     return False, "the mean is less, but the upper end is not less than a round must bring"
 
 
-def _settled(rounds: Sequence[KnownRound], scores: _Scores, settings: StoppingSection) -> bool | None:
+def _settled(rounds: Rounds, scores: _Scores, settings: StoppingSection) -> bool | None:
     """Whether the latest models label alike and the score has risen; ``None`` if that is not known."""
     newest = [r.agreement or {} for r in rounds[-settings.settled_rounds :]]
     if len(newest) < settings.settled_rounds or not all(newest) or not len(scores.score):
@@ -124,10 +117,9 @@ def _settled(rounds: Sequence[KnownRound], scores: _Scores, settings: StoppingSe
     return has_risen and min(min(found.values()) for found in newest) >= settings.agreement
 
 
-def _next_money(rounds: Sequence[KnownRound], given: float | None) -> float:
-    if given is not None:
-        return given
-    return float(rounds[-1].spent - rounds[-2].spent) if len(rounds) > 1 else 0.0
+def _next_money(rounds: Rounds, given: float | None) -> float:
+    latest = float(rounds[-1].spent - rounds[-2].spent) if len(rounds) > 1 else 0.0
+    return latest if given is None else given
 
 
 # -- scores ----------------------------------------------------------------------------------------------------------
@@ -153,7 +145,7 @@ def known_rounds(rounds: Sequence[RoundRecord], slices: Sequence[AuditScores]) -
     return [KnownRound(r.spent, r.dev, r.agreement, of_model.get(r.round - 1)) for r in rounds]
 
 
-def _scores(rounds: Sequence[KnownRound]) -> _Scores:
+def _scores(rounds: Rounds) -> _Scores:
     """Development scores if there are any, else the mean over tasks of every audit slice."""
     dev = [(r.spent, r.dev) for r in rounds if r.dev is not None and r.spent > 0]
     if dev:
@@ -174,7 +166,7 @@ def _scores(rounds: Sequence[KnownRound]) -> _Scores:
     )
 
 
-def _lacking(rounds: Sequence[KnownRound], scores: _Scores) -> str | None:
+def _lacking(rounds: Rounds, scores: _Scores) -> str | None:
     """Why no curve can be fitted."""
     if not len(scores.score) and len(rounds) >= FEWEST_SCORES:
         return "there are no development items and no audit slices to score the model on"
@@ -191,11 +183,7 @@ def _lacking(rounds: Sequence[KnownRound], scores: _Scores) -> str | None:
 
 # -- the curve -------------------------------------------------------------------------------------------------------
 def rise(times: FloatArray | float, bend: FloatArray) -> FloatArray:
-    """The gain at a multiple of the money for a slope of 1; a logarithm if the bend is 0.
-
-    >>> rise(np.e, np.array([0.0, 1.0])).round(4).tolist()
-    [1.0, 0.6321]
-    """
+    """The gain at a multiple of the money for a slope of 1; a logarithm if the bend is 0."""
     logs = np.log(times)
     safe = np.where(bend == 0, 1.0, bend)
     found: FloatArray = np.where(bend == 0, logs, -np.expm1(-safe * logs) / safe)
@@ -219,11 +207,8 @@ class LearningCurve:
         """
         risen = rise(money / spent, BENDS)  # (bends, scores), at most 0 up to now
         off_rise, off_score = risen - risen.mean(axis=1, keepdims=True), score - score.mean()
-        residual = (
-            off_score @ off_score
-            - 2 * SLOPES * (off_rise @ off_score)[:, None]
-            + SLOPES**2 * (off_rise**2).sum(axis=1)[:, None]
-        )
+        residual = off_score @ off_score - 2 * SLOPES * (off_rise @ off_score)[:, None]
+        residual = residual + SLOPES**2 * (off_rise**2).sum(axis=1)[:, None]
         # With the level and the variance integrated out: Student's distribution, and the level's own.
         freedom = NOISE_COUNTS + len(score) - 1
         variance = (NOISE_COUNTS * noise**2 + np.maximum(residual, 0)) / freedom
@@ -236,7 +221,6 @@ class LearningCurve:
         return cls(weight / weight.sum(), level)
 
     def gain(self, times: float) -> float:
-        """The expected gain at a multiple of the money."""
         return float((self.weight * SLOPES * rise(times, BENDS)).sum())
 
     def interval(self, times: float, share: float) -> tuple[float, float]:
@@ -252,17 +236,16 @@ class LearningCurve:
         return float(gains[starts[best]]) if starts[best] else 0.0, float(gains[ends[best]])
 
     def expected(self, times: FloatArray) -> FloatArray:
-        """The score at multiples of the money spent so far."""
         return np.array([(self.weight * (self.level + SLOPES * rise(t, BENDS))).sum() for t in times.tolist()])
 
 
-def _curve(rounds: Sequence[KnownRound], scores: _Scores, times: float) -> LearningCurve:
+def _curve(rounds: Rounds, scores: _Scores, times: float) -> LearningCurve:
     money, score = scores.money[scores.begun], scores.score[scores.begun]
     return LearningCurve.of(money, score, float(rounds[-1].spent), noise=scores.noise, times=times)
 
 
 def forecast(
-    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
+    rounds: Rounds, *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
 ) -> Forecast | None:
     """The scores so far and, if one can be fitted, their curve with its next two rounds; ``None`` without scores."""
     scores, money = _scores(rounds), _next_money(rounds, next_money)
@@ -279,10 +262,9 @@ def forecast(
     now = float(curve.expected(np.ones(1))[0])
     low, high = now + np.array([curve.interval(t, settings.interval) for t in ahead.tolist()]).T
     fitted = CurvePoints(money=_listed(past * spent), score=_listed(curve.expected(past)))
-    forecast = CurvePoints(
-        money=_listed(ahead * spent), score=_listed(curve.expected(ahead)), low=_listed(low), high=_listed(high)
-    )
-    return found.model_copy(update={"curve": fitted, "ahead": forecast})
+    then = CurvePoints(money=_listed(ahead * spent), score=_listed(curve.expected(ahead)))
+    then = then.model_copy(update={"low": _listed(low), "high": _listed(high)})
+    return found.model_copy(update={"curve": fitted, "ahead": then})
 
 
 def _listed(values: FloatArray) -> tuple[float, ...]:

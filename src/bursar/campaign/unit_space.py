@@ -43,7 +43,6 @@ class UnitDoubts:
 
     @property
     def totals(self) -> FloatArray:
-        """The total doubt of each item: (items,)."""
         running = np.concatenate([[0.0], np.cumsum(self.doubt)])
         found: FloatArray = np.maximum(np.diff(running[self.offsets]), 0)
         return found
@@ -69,14 +68,14 @@ class UnitSpace:
         reduce_items = _reduction(first.items)
         reduce_words = None if first.words is None else _reduction(first.words)
         parts = (embed(items.take(part)) for part in np.split(np.arange(count), range(PART, count, PART)))
-        reduced = [
-            (reduce_items(part.items), None if reduce_words is None or part.words is None else reduce_words(part.words))
-            for part in ([first] if count <= PART else parts)
-        ]
+        reduced, words = [], []
+        for part in [first] if count <= PART else parts:
+            reduced.append(reduce_items(part.items))
+            if reduce_words is not None and part.words is not None:
+                words.append(reduce_words(part.words))
         self.lasting = first.lasting
         self._place = {id: at for at, id in enumerate(items.ids.tolist())}
-        self._items = np.concatenate([found for found, _ in reduced])
-        words = [found for _, found in reduced if found is not None]
+        self._items = np.concatenate(reduced)
         self._words = np.concatenate(words) if words else None
         self._offsets = offsets_of(items.words)
 
@@ -116,13 +115,9 @@ class UnitSpace:
         return np.array([self._place[id] for id in items.ids.tolist()], dtype=np.int64)
 
     def _mean_of(self, rows: IntArray, words: IntArray) -> Vectors:
-        """The mean vector of the words of every unit."""
         assert self._words is not None
-        if words.shape[1] == 1:
-            found: Vectors = self._words[self._offsets[rows] + words[:, 0]]
-            return found
-        means: Vectors = self._words[self._offsets[rows][:, None] + words].mean(axis=1)
-        return _of_length_1(means)
+        found: Vectors = self._words[self._offsets[rows][:, None] + words]
+        return found[:, 0] if words.shape[1] == 1 else _of_length_1(found.mean(axis=1))
 
 
 def _reduction(vectors: Vectors) -> Callable[[Vectors], Vectors]:

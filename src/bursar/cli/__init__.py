@@ -39,33 +39,17 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": HELP_OPTIONS},
 )
-app.add_typer(data.app, name="data")
-app.add_typer(policy.app, name="policy")
-app.add_typer(laws.app, name="laws")
-app.add_typer(people.app, name="people")
-app.add_typer(label_studio.app, name="label-studio")
-for command in (
-    runs.demo,
-    runs.run,
-    runs.report,
-    predict.predict,
-    predict.export_model,
-    compare.compare,
-    new.new,
-    serve.serve,
-    check.check,
-    oracle.oracle,
-    select.select,
-    allocate.allocate,
-):
+for group in (data, policy, laws, people, label_studio):
+    app.add_typer(group.app, name=group.__name__.rpartition(".")[2].replace("_", "-"))
+for command in (runs.demo, runs.run, runs.report, predict.predict, predict.export_model, compare.compare, new.new):
+    app.command()(command)
+for command in (serve.serve, check.check, oracle.oracle, select.select, allocate.allocate):
     app.command()(command)
 
 
 def _refuse_moved(context: typer.Context) -> None:
-    raise ConfigError(
-        f"bursar {context.info_name} is no longer part of the package",
-        fix=f"in a checkout of the repository, run: python -m experiments {MOVED[str(context.info_name)]}",
-    )
+    fix = f"in a checkout of the repository, run: python -m experiments {MOVED[str(context.info_name)]}"
+    raise ConfigError(f"bursar {context.info_name} is no longer part of the package", fix=fix)
 
 
 for moved in MOVED:

@@ -112,7 +112,7 @@ def allocate(
 
         write_page(render_allocation(found, (table or campaign or page).stem, about), page)
     if settings.as_json:
-        print_json({**found.describe(), **({"measured": about} if about else {})})
+        print_json(found.describe() | ({"measured": about} if about else {}))
     else:
         _print_advice(found)
     if page is not None:
@@ -122,10 +122,8 @@ def allocate(
 def _check_given(campaign: Path | None, table: Path | None, settings: SplitSettings) -> None:
     """Require a campaign, or a table without options about measuring."""
     if table is None and campaign is None:
-        raise ConfigError(
-            "no campaign and no table given",
-            fix="name a campaign, or pass your own estimates with --table FILE",
-        )
+        fix = "name a campaign, or pass your own estimates with --table FILE"
+        raise ConfigError("no campaign and no table given", fix=fix)
     if table is not None and campaign is not None:
         raise ConfigError("both a campaign and a table given", fix="pass only one of the two")
     for option, given in (("--informer", settings.informer), ("--rater", settings.rater)):
@@ -178,7 +176,6 @@ def _is_table(file: Path) -> bool:
 
 
 def _print_advice(advice: SplitAdvice) -> None:
-    """Print the split, its reasons, how sensitive it is to the estimates, and alternatives."""
     from bursar.report.allocation import moves_table, others_table, split_table
     from bursar.report.wording import amount, sentence
 
@@ -191,8 +188,7 @@ def _print_advice(advice: SplitAdvice) -> None:
     for reason in advice.reasons:
         typer.echo(f"- {reason}")
     typer.echo()
-    if advice.robust is not None and advice.outcomes:
-        kept = advice.robust
+    if (kept := advice.robust) is not None and advice.outcomes:
         typer.echo(
             f"If any one estimate is wrong, this split loses at most {amount(kept.regret)} against the best split.\n"
             f"No split can guarantee less than {amount(kept.bound)}. "

@@ -16,8 +16,7 @@ from bursar.cli.output import print_json, print_table
 def check(
     project: Annotated[Path, Argument(help="Folder of a project or a run.")],
     accept_loss: Annotated[
-        bool,
-        Option("--accept-loss", help="Continue with a ledger that has lost entries. The ledger records this."),
+        bool, Option("--accept-loss", help="Continue with a ledger that has lost entries. The ledger records this.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

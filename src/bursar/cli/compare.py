@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,12 +33,16 @@ def compare(
     [bold]bursar compare runs/cover runs/random[/bold]
     """
     load_plugins(plugin)
-    results = {folder: bursar.Run.open(folder).result() for given in runs for folder in _folders(given)}
+    results = {}
+    for given in runs:  # the folder of a run, or those of its seeds
+        seeds = sorted(given.glob("seed-*/campaign.json"), key=lambda path: (len(path.parent.name), path.parent.name))
+        for folder in [path.parent for path in seeds] or [given]:
+            results[folder] = bursar.Run.open(folder).result()
     _check_alike(results)
     labelled = _labelled(results)
     tables = _tables(next(iter(results.values())), labelled)
     if as_json:
-        print_json(tables)
+        print_json(tables | {"differences": [asdict(difference) for difference in tables["differences"]]})
         return
     from bursar.report.across_seeds import difference_row
     from bursar.report.wording import mean_scale
@@ -49,21 +54,11 @@ def compare(
         for row in tables["arms"]
     ]
     print_table("Scores after the last round, and along the curve, over seeds", columns, rows)
-    found = [difference_row(difference, scale) for difference in _differences(labelled)]
-    if found:
-        print_table(
-            "Differences along the curve, on the same seeds",
-            ["comparison", "seeds", "difference", "90 % interval"],
-            found,
-        )
+    if found := [difference_row(difference, scale) for difference in tables["differences"]]:
+        header = ["comparison", "seeds", "difference", "90 % interval"]
+        print_table("Differences along the curve, on the same seeds", header, found)
     elif len(labelled) > 1:
         typer.echo("No two strategies share a seed, so there are no paired differences.")
-
-
-def _folders(given: Path) -> list[Path]:
-    """The folder of a run, or those of its seeds."""
-    seeds = sorted(given.glob("seed-*/campaign.json"), key=lambda path: (len(path.parent.name), path.parent.name))
-    return [path.parent for path in seeds] or [given]
 
 
 def _check_alike(results: dict[Path, RunResult]) -> None:
@@ -98,21 +93,12 @@ def _labelled(results: dict[Path, RunResult]) -> dict[str, dict[int, LearningCur
     return found
 
 
-def _differences(labelled: dict[str, dict[int, LearningCurve]]) -> Sequence[Any]:
+def _tables(reference: RunResult, labelled: dict[str, dict[int, LearningCurve]]) -> dict[str, Any]:
+    """Scores of all strategies, and the differences between the first and the others."""
     from bursar.campaign.curves import area_by_seed, paired
 
     areas, first = area_by_seed(labelled), next(iter(labelled))
-    return [found for other in labelled if other != first and (found := paired(first, other, areas)) is not None]
-
-
-def _tables(reference: RunResult, labelled: dict[str, dict[int, LearningCurve]]) -> dict[str, Any]:
-    """Everything as JSON."""
-    from dataclasses import asdict
-    from statistics import fmean
-
-    from bursar.campaign.curves import area_by_seed
-
-    areas = area_by_seed(labelled)
+    found = (paired(first, other, areas) for other in labelled if other != first)
     arms = [
         {
             "strategy": arm,
@@ -122,4 +108,4 @@ def _tables(reference: RunResult, labelled: dict[str, dict[int, LearningCurve]])
         }
         for arm, by_seed in labelled.items()
     ]
-    return {"tasks": list(reference.tasks), "arms": arms, "differences": [asdict(d) for d in _differences(labelled)]}
+    return {"tasks": list(reference.tasks), "arms": arms, "differences": [each for each in found if each is not None]}

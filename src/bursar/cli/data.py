@@ -20,7 +20,8 @@ app = typer.Typer(help="Inspect and convert datasets.", no_args_is_help=True)
 BUILTIN = "builtin"
 
 
-def _formats() -> list[str]:
+def all_formats() -> list[str]:
+    """The names of all formats, for completion."""
     from bursar.corpus import FORMATS
 
     return FORMATS.names()
@@ -29,11 +30,12 @@ def _formats() -> list[str]:
 PathArgument = Annotated[str, Argument(help="A file, a folder, or 'builtin' for the built-in corpus.")]
 FormatOption = Annotated[
     str | None,
-    Option("--format", "-f", metavar="NAME", help="Format of the dataset. Default: detected.", autocompletion=_formats),
+    Option(
+        "--format", "-f", metavar="NAME", help="Format of the dataset. Default: detected.", autocompletion=all_formats
+    ),
 ]
 SetOption = Annotated[
-    list[str] | None,
-    Option("--set", metavar="KEY=VALUE", help="Option of the reader, such as layer=PATH. Repeatable."),
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="Option of the reader, such as layer=PATH. Repeatable.")
 ]
 
 
@@ -90,7 +92,7 @@ def stats(path: PathArgument, format: FormatOption = None, set: SetOption = None
 def convert(
     source: PathArgument,
     target: Annotated[Path, Argument(help="File or folder to write.")],
-    to: Annotated[str, Option("--to", "-t", help="Format to write.", autocompletion=_formats)] = "jsonl",
+    to: Annotated[str, Option("--to", "-t", help="Format to write.", autocompletion=all_formats)] = "jsonl",
     format: FormatOption = None,
     set: SetOption = None,
     write: Annotated[
@@ -165,12 +167,16 @@ def read_data(
     path: str, format: str | None, options: list[str] | None, columns: Mapping[str, Any] | None = None
 ) -> bursar.Corpus:
     """Read a dataset named on the command line. ``columns`` are the roles and tasks of a table's columns."""
+    given = _options(options)
     if path == BUILTIN:
         if columns:
             raise ConfigError("the built-in corpus has no columns to name", fix="leave the options for columns out")
-        chosen = _integers(_options(options))
-        return bursar.assistant_corpus(chosen.get("items", 20_000), chosen.get("seed", 0))
-    given = _options(options) | dict(columns or {})
+        for key, value in given.items():
+            if key not in ("items", "seed") or not str(value).isdigit():
+                raise ConfigError(f"the built-in corpus does not accept {key}={value}", fix="use items=20000 or seed=0")
+        numbers = {key: int(value) for key, value in given.items()}
+        return bursar.assistant_corpus(numbers.get("items", 20_000), numbers.get("seed", 0))
+    given |= columns or {}
     corpus: bursar.Corpus = _call(bursar.read, path, format, options=given, what="the reader")
     return corpus
 
@@ -194,10 +200,3 @@ def _options(given: list[str] | None) -> dict[str, Any]:
             raise ConfigError(f"{entry!r} is not an option", fix="write key=value")
         options[key] = value.split(",") if "," in value.strip(",") else value
     return options
-
-
-def _integers(options: Mapping[str, Any]) -> dict[str, int]:
-    for key, value in options.items():
-        if key not in ("items", "seed") or not str(value).isdigit():
-            raise ConfigError(f"the built-in corpus does not accept {key}={value}", fix="use items=20000 or seed=0")
-    return {key: int(value) for key, value in options.items()}

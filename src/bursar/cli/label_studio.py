@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,17 +55,13 @@ class Connection:
         if address is None:
             raise ConfigError("the address of Label Studio is not known", fix=f"pass --url or set ${URL}")
         if self.token is None:
-            raise ConfigError(
-                "no Label Studio token given", fix=f"copy it from your Label Studio account into ${TOKEN}"
-            )
+            fix = f"copy it from your Label Studio account into ${TOKEN}"
+            raise ConfigError("no Label Studio token given", fix=fix)
         studio = Studio(address, self.token)
         studio.whoami()
         self.start(place)
-        session = AnnotationSession.open(place)
-        try:
+        with closing(AnnotationSession.open(place)) as session:
             yield Sync(session, studio), studio
-        finally:
-            session.close()
 
     def place(self) -> Path:
         if self.run.is_dir() or not self.run.suffix:
@@ -79,10 +75,8 @@ class Connection:
             return
         config = bursar.load_config(self.run)
         if config.costs.pricing != "predicted":
-            raise ConfigError(
-                f"{self.run} is a simulation: it computes prices from gold labels (costs.pricing = 'gold')",
-                fix='set costs.pricing = "predicted" for a campaign that people annotate',
-            )
+            message = f"{self.run} is a simulation: it computes prices from gold labels (costs.pricing = 'gold')"
+            raise ConfigError(message, fix='set costs.pricing = "predicted" for a campaign that people annotate')
         current = bursar.Run(place, config)
         with current.locked():
             current.pin()
@@ -141,6 +135,7 @@ def pull(
     You can interrupt it at any time: the same command resumes.
     """
     from bursar.web.labelstudio.sync import Pulled, watch_project
+    from bursar.web.labelstudio.webhook import WebhookListener
 
     if webhook is not None and not watch:
         raise ConfigError("--webhook needs --watch", fix="add --watch")
@@ -155,25 +150,15 @@ def pull(
             else:
                 _print_pushed(sync.session, studio, event, as_json)
 
-        with _wait_for_webhook(sync, studio, webhook, every) as pause:
-            why = watch_project(sync, pause=pause, report=report, progress=bar.update)
+        with nullcontext() if webhook is None else WebhookListener(webhook) as listener:
+            if listener is not None:
+                studio.register_webhook(sync.project(), listener.url)
+            wait = time.sleep if listener is None else listener.wait  # for the next pull, or until a call
+            why = watch_project(sync, pause=lambda: wait(every), report=report, progress=bar.update)
     if as_json:
         print_json({"ended": why})
     else:
         typer.echo(f"The campaign has ended: {why}.")
-
-
-@contextmanager
-def _wait_for_webhook(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
-    """Give a function that waits for the next pull: a fixed time, or until Label Studio calls the webhook."""
-    if url is None:
-        yield lambda: time.sleep(every)
-        return
-    from bursar.web.labelstudio.sync import WebhookListener
-
-    with WebhookListener(url) as webhook:
-        studio.register_webhook(sync.project(), webhook.url)
-        yield lambda: webhook.wait(every)
 
 
 def _print_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:

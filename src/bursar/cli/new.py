@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -59,10 +60,14 @@ class DataSettings:
 
     def read(self, ask: Prompt) -> bursar.Corpus:
         """Read the dataset. Prompt for its tasks if it has none, or one without labels."""
-        from bursar.annotation.projects import with_wished_tasks
+        from bursar.annotation.projects import task_of, with_wished_tasks
 
         wished, labels = _split(self.tasks or ()), self._label_columns()
-        corpus = read_data(self.source, self.format, self.set, self._columns(wished, labels))
+        tasks = [task_of(text) for text in wished if ":" in text and text.partition(":")[0].strip() in labels]
+        columns: dict[str, Any] = {"text": self.text_column, "id": self.id_column, "labels": labels or None}
+        columns["tasks"] = {task.name: task for task in tasks} or None  # that the labels of columns must fit
+        given = {role: value for role, value in columns.items() if value is not None}
+        corpus = read_data(self.source, self.format, self.set, given)
         typer.echo(f"Read {'; '.join((f'{len(corpus):,} items', *corpus.notes))}.")
         if wished:
             named = {text.partition(":")[0].strip() for text in wished}
@@ -72,26 +77,14 @@ class DataSettings:
             return corpus
         about = f"no label names for {', '.join(lacking)}" if lacking else "no tasks"
         question = f"The dataset has {about}. Tasks to annotate (NAME:KIND:LABEL,LABEL; …)"
-
-        def read(answer: str) -> bursar.Corpus:
-            return with_wished_tasks(corpus, _split([answer]))
-
-        return ask(question, "--tasks", None, read, f"the dataset has {about}: ")
-
-    def _columns(self, wished: Sequence[str], labels: Mapping[str, str]) -> dict[str, Any]:
-        """The roles of columns, and the tasks that the labels of columns must fit."""
-        from bursar.annotation.projects import task_of
-
-        tasks = [task_of(text) for text in wished if ":" in text and text.partition(":")[0].strip() in labels]
-        given = {"text": self.text_column, "id": self.id_column, "labels": dict(labels) or None}
-        described = {"tasks": {task.name: task for task in tasks}} if tasks else {}
-        return {role: column for role, column in given.items() if column is not None} | described
+        read = partial(with_wished_tasks, corpus)
+        return ask(question, "--tasks", None, lambda answer: read(_split([answer])), f"the dataset has {about}: ")
 
     def _label_columns(self) -> dict[str, str]:
         columns = {}
         for text in _split(self.label_columns or ()):
-            task, equals, column = (part.strip() for part in text.partition("="))
-            if not equals or not task or not column:
+            task, _, column = (part.strip() for part in text.partition("="))
+            if not task or not column:
                 fix = "write TASK=COLUMN, as in intent=Category"
                 raise ConfigError(f"--label-columns: {text!r} names no task and column", fix=fix)
             columns[task] = column
@@ -123,9 +116,7 @@ class ProjectSettings:
     forget_labels: bool = Option(False, "--forget-labels", help="Drop all labels but those of dev and test items.")
     seed: int = Option(0, metavar="N", min=0, help="Random seed.")
     ledger: str | None = Option(
-        None,
-        metavar="URL",
-        help="PostgreSQL ledger of a team: postgresql://host/db?schema=name. Default: a file.",
+        None, metavar="URL", help="PostgreSQL ledger of a team: postgresql://host/db?schema=name. Default: a file."
     )
 
     def wishes(self, project: Path, corpus: bursar.Corpus, ask: Prompt) -> Wishes:
@@ -136,19 +127,14 @@ class ProjectSettings:
         if hourly is None and not prices:
             hourly = ask("Cost of an hour of annotation", "--hourly", usual.hourly, _amount)
         currency = self.currency if self.currency is not None else ask("Currency", "--currency", usual.currency, str)
+        same = ("rounds", "seed_items", "dev_items", "learner", "forget_labels", "seed", "ledger")
         wishes = Wishes(
             name=self.name or _name_of(project),
             hourly=hourly,
             currency=currency,
             budget=self.budget if self.budget is not None else 0.0,
             prices=prices,
-            rounds=self.rounds,
-            seed_items=self.seed_items,
-            dev_items=self.dev_items,
-            learner=self.learner,
-            forget_labels=self.forget_labels,
-            seed=self.seed,
-            ledger=self.ledger,
+            **{name: getattr(self, name) for name in same},
         )
         if self.budget is None:
             everything = full_cost(corpus, wishes)
@@ -160,7 +146,8 @@ class ProjectSettings:
                 return amount
 
             wishes = replace(wishes, budget=ask(f"Total budget ({cost})", "--budget", None, budget, f"{cost}: "))
-        return replace(wishes, strategy=self.strategy or ask("Strategy", "--strategy", "auto", _strategy))
+        strategy = self.strategy or ask("Strategy", "--strategy", "auto", lambda name: bursar.make_strategy(name).name)
+        return replace(wishes, strategy=strategy)
 
 
 @grouped
@@ -235,22 +222,17 @@ def _amount(answer: str) -> float:
     return amount
 
 
-def _strategy(answer: str) -> str:
-    return bursar.make_strategy(answer).name
-
-
 def _prices(given: Sequence[str] | None) -> dict[str, dict[str, float]]:
     prices: dict[str, dict[str, float]] = {}
     for text in given or ():
         place, _, amount = text.partition("=")
         task, _, key = place.rpartition(".")
         try:
-            value = float(amount)
+            prices.setdefault(task, {})[key] = float(amount)
         except ValueError:
             task = ""
         if not task:
             raise ConfigError(f"{text!r} is not a price", fix="write TASK.per_item=AMOUNT")
-        prices.setdefault(task, {})[key] = value
     return prices
 
 
@@ -261,7 +243,6 @@ def _name_of(project: Path) -> str:
 
 
 def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
-    """Print the settings of a new project and the next command."""
     from bursar.annotation.projects import money_text
     from bursar.campaign.checks import fallback_notice
 
@@ -299,11 +280,7 @@ def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
 
 
 def _price(sign: str, price: Decimal, key: str) -> str:
-    """A price with two decimals; a small one for 100 units.
-
-    >>> _price("€", Decimal("0.0167"), "per_item"), _price("€", Decimal("0.25"), "per_span")
-    ('€1.67 per 100 items', '€0.25 per span')
-    """
+    """A price with two decimals; a small one for 100 units."""
     from bursar.annotation.projects import money_text
 
     unit = key.replace("_", " ")

@@ -24,7 +24,7 @@ TrustOption = Annotated[
         help="Load saved models that can run code, such as a custom estimator. Use only for projects you trust.",
     ),
 ]
-ScoringEngineOption = Annotated[
+EngineOption = Annotated[
     str,
     Option(
         "--engine",
@@ -47,21 +47,7 @@ PluginOption = Annotated[
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter of a command whose type is a dataclass by one option per field.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Size:
-    ...     width: int = Option(1, help="Width in cm.")
-    ...     height: int = Option(2, help="Height in cm.")
-    >>> @grouped
-    ... def draw(name: str, size: Size) -> None:
-    ...     print(name, size)
-    >>> list(Signature.from_callable(draw).parameters)
-    ['name', 'width', 'height']
-    >>> draw(name="box", width=3, height=4)
-    box Size(width=3, height=4)
-    """
+    """Replace each parameter of a command whose type is a dataclass by one option per field."""
     hints = get_type_hints(command, include_extras=True)
     parameters: dict[str, Parameter] = {}
     groups: dict[str, Any] = {}

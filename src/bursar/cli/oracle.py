@@ -59,8 +59,7 @@ class SearchSettings:
         if steps is None:
             steps = given.steps
             greedy_steps = given.greedy_steps if greedy_steps is None else greedy_steps
-            if cooling is None and judge == given.judge:
-                cooling = given.cooling
+            cooling = given.cooling if cooling is None and judge == given.judge else cooling
         try:
             plan = plan_of(steps, greedy_steps, cooling, judge)
         except ConfigError as wrong:
@@ -137,15 +136,11 @@ def _open(campaign: Path, folder: Path | None) -> tuple[bursar.Run, bursar.Campa
     asked = bursar.Run(place, config, run.parts)
     if config.digest != run.config.digest:
         changed = differences(run.config.model_dump(mode="json"), config.model_dump(mode="json"))
-        raise ConfigError(
-            f"{place} is not the run of {campaign}: {', '.join(changed) or 'a default has changed'}",
-            fix=f"pass the folder of its run with --run, or use this run: bursar oracle {place}",
-        )
+        message = f"{place} is not the run of {campaign}: {', '.join(changed) or 'a default has changed'}"
+        raise ConfigError(message, fix=f"pass the folder of its run with --run, or use this run: bursar oracle {place}")
     if asked.arms != run.arms:
-        raise ConfigError(
-            f"{place} has the strategies {', '.join(run.arms)}, but {campaign} has {', '.join(asked.arms)}",
-            fix=f"run them with: {command}, or use the run as it is: bursar oracle {place}",
-        )
+        message = f"{place} has the strategies {', '.join(run.arms)}, but {campaign} has {', '.join(asked.arms)}"
+        raise ConfigError(message, fix=f"run them with: {command}, or use the run as it is: bursar oracle {place}")
     return run, config, command
 
 
@@ -156,10 +151,8 @@ def _check_run(place: Path, command: str) -> None:
     if (place / CONFIG_FILE).exists():
         return
     if (place / "ledger.sqlite").exists():
-        raise ConfigError(
-            f"{place} was annotated by people: items that were not bought have no labels",
-            fix="use a run of bursar run, where all labels are known",
-        )
+        fix = "use a run of bursar run, where all labels are known"
+        raise ConfigError(f"{place} was annotated by people: items that were not bought have no labels", fix=fix)
     raise ConfigError(f"{place} is not the folder of a run", fix=f"start one with: {command}")
 
 

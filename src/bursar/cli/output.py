@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import typer
 from rich.console import Console
@@ -33,9 +33,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
         right = numbers and place > 0
-        table.add_column(
-            Text(column, style="dim"), justify="right" if right else "left", overflow="fold", no_wrap=right
-        )
+        side: Literal["left", "right"] = "right" if right else "left"
+        table.add_column(Text(column, style="dim"), justify=side, overflow="fold", no_wrap=right)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console = Console()

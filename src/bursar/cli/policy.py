@@ -70,9 +70,8 @@ class Method:
         if self.entropy is not None and not 0 <= self.entropy < math.inf:
             raise ConfigError(f"--entropy {self.entropy} is out of range", fix="use 0 or more, such as 0.5")
         if self.kind == "dynamic" and self.estimator not in (None, SELF_NORMALISED):
-            raise ConfigError(
-                f"--estimator {self.estimator} cannot learn dynamic policies", fix=f"use {SELF_NORMALISED}"
-            )
+            fix = f"use {SELF_NORMALISED}"
+            raise ConfigError(f"--estimator {self.estimator} cannot learn dynamic policies", fix=fix)
         function: Callable[..., Improvement] = improve if self.kind == "fixed" else learn_dynamic
         usual = {name: parameter.default for name, parameter in signature(function).parameters.items()}
         given: dict[str, Any] = {"reward": self.reward, "estimator": self.estimator, "entropy": self.entropy}
@@ -138,14 +137,12 @@ def list_policies(as_json: JsonOption = False) -> None:
     """List the built-in policies and rewards."""
     from bursar.curriculum import POLICIES, REWARDS
 
-    policies = {name: _first_line(POLICIES[name]) for name in POLICIES}
-    rewards = {name: _first_line(REWARDS[name]) for name in REWARDS}
+    policies, rewards = ({name: _first_line(known[name]) for name in known} for known in (POLICIES, REWARDS))
     if as_json:
         print_json({"policies": policies, "rewards": rewards})
         return
-    print_table(
-        "Policies", ["policy", "how it divides training steps between tasks"], list(policies.items()), numbers=False
-    )
+    columns = ["policy", "how it divides training steps between tasks"]
+    print_table("Policies", columns, list(policies.items()), numbers=False)
     print_table("Rewards", ["reward", "value of a training step"], list(rewards.items()), numbers=False)
 
 
@@ -193,9 +190,8 @@ def _shares(policy: Policy) -> dict[str, float] | None:
 
 
 def _shown(policy: Policy, learned: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Describe a policy as JSON."""
-    description = _first_line(type(policy))
-    return {"policy": policy.describe(), "description": description, "shares": _shares(policy), "learned": learned}
+    about = {"policy": policy.describe(), "description": _first_line(type(policy))}
+    return about | {"shares": _shares(policy), "learned": learned}
 
 
 def _print(policy: Policy, learned: Mapping[str, Any] | None, title: str) -> None:
@@ -209,10 +205,9 @@ def _print(policy: Policy, learned: Mapping[str, Any] | None, title: str) -> Non
     except (KeyError, TypeError, ValueError):  # edited by hand
         story, logged = ["The file does not say how the policy was learned, or not in the usual form."], {}
     if shares is not None:
-        columns, rows = ["task", "share"], [[task, f"{100 * share:.1f} %"] for task, share in shares.items()]
-        if logged:
-            columns, rows = [*columns, "in the logs"], [[*row, cell] for row, cell in zip(rows, in_logs, strict=True)]
-        print_table(title, columns, rows)
+        table = {"task": list(shares), "share": [f"{100 * share:.1f} %" for share in shares.values()]}
+        table |= {"in the logs": in_logs} if logged else {}
+        print_table(title, list(table), zip(*table.values(), strict=True))
         typer.echo("share: mean share of training steps; each step draws its task at random.")
         if logged:
             typer.echo("in the logs: its share in the trainings that the policy was learned from.")

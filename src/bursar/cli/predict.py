@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
-from bursar.cli.data import say_left_out
+from bursar.cli.data import all_formats, say_left_out
 from bursar.cli.options import JsonOption, ProjectArgument, TrustOption, check_output_file, grouped
 from bursar.cli.output import ProgressBar, print_json, print_table
 from bursar.errors import ConfigError
@@ -18,12 +18,6 @@ from bursar.errors import ConfigError
 if TYPE_CHECKING:
     from bursar.annotation.labelled import NewestModel
     from bursar.predictions import Predictions
-
-
-def _formats() -> list[str]:
-    from bursar.corpus import FORMATS
-
-    return FORMATS.names()
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class PredictSettings:
         "-f",
         metavar="NAME",
         help="Write the labels in one of the formats of 'bursar data list', such as conll or doccano, not as a table.",
-        autocompletion=_formats,
+        autocompletion=all_formats,
     )
     tasks: str | None = Option(None, metavar="TASK,TASK", help="Only these tasks. Default: all.")
     threshold: list[str] | None = Option(
@@ -86,17 +80,22 @@ def predict(project: ProjectArgument, settings: PredictSettings) -> None:
             options = {"lose": settings.lose} if settings.lose else {}
             found.write(settings.out, settings.format, thresholds, **options)
     if settings.as_json:
-        print_json(_summary(found, model, thresholds, settings.out))
+        print_json(
+            {
+                "out": None if settings.out is None else str(settings.out),
+                "items": len(found),
+                "by": found.counts(),
+                "model": {"round": model.round, "items": model.about.items, "labels": dict(model.about.labels)},
+                "accepted": {about.task: about.to_json() for about in found.accepted(thresholds)},
+                "thresholds": {name: [step.to_json() for step in found.ladder(name)] for name in found.tasks},
+            }
+        )
     else:
         _print(found, model, thresholds, settings.out, settings.format)
 
 
 def parse_thresholds(given: Iterable[str] | None) -> float | dict[str, float]:
-    """Parse thresholds: ``TASK=NUMBER``, or one number for all tasks.
-
-    >>> parse_thresholds(["intent=0.92", "slots=.5"]), parse_thresholds(["0.8"]), parse_thresholds(None)
-    ({'intent': 0.92, 'slots': 0.5}, 0.8, {})
-    """
+    """Parse thresholds: ``TASK=NUMBER``, or one number for all tasks."""
     found: dict[str, float] = {}
     entries = list(given or ())
     for entry in entries:
@@ -114,17 +113,6 @@ def parse_thresholds(given: Iterable[str] | None) -> float | dict[str, float]:
     return found
 
 
-def _summary(found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None) -> dict[str, Any]:
-    accepted = {about.task: about.to_json() for about in found.accepted(thresholds)}
-    steps = {name: [step.to_json() for step in found.ladder(name)] for name in found.tasks}
-    trained = {"round": model.round, "items": model.about.items, "labels": dict(model.about.labels)}
-    written = None if out is None else str(out)
-    return {"out": written, "items": len(found), "by": found.counts(), "model": trained} | {
-        "accepted": accepted,
-        "thresholds": steps,
-    }
-
-
 def _print(
     found: Predictions, model: NewestModel, thresholds: dict[str, float], out: Path | None, format: str | None
 ) -> None:
@@ -134,12 +122,8 @@ def _print(
     for about in found.accepted(thresholds):
         typer.echo(f"  {about}")
     typer.echo("")
-    rows = []
-    for name in found.tasks:
-        steps = found.ladder(name)
-        if any(step.above for step in steps):
-            rows += [(name, f"{s.threshold:g}", f"{100 * s.share:.0f} %", s.error_words) for s in steps if s.above]
-    if rows:
+    steps = [(name, step) for name in found.tasks for step in found.ladder(name) if step.above]
+    if rows := [(name, f"{s.threshold:g}", f"{100 * s.share:.0f} %", s.error_words) for name, s in steps]:
         columns = ("task", "threshold", "items", "95 % interval")
         print_table("The model's labels at or above a threshold", columns, rows, numbers=False)
     if any(task.kind not in IN_ONE_CELL for task in found.corpus.schema.values()):

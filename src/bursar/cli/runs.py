@@ -12,15 +12,7 @@ import typer
 from typer import Argument, Option
 
 import bursar
-from bursar.cli.options import (
-    JsonOption,
-    PluginOption,
-    RunOption,
-    ScoringEngineOption,
-    TrustOption,
-    grouped,
-    load_plugins,
-)
+from bursar.cli.options import EngineOption, JsonOption, PluginOption, RunOption, TrustOption, grouped, load_plugins
 from bursar.cli.output import print_json, print_table
 from bursar.errors import ConfigError
 
@@ -83,7 +75,7 @@ def run(
             "--set", metavar="KEY=VALUE", help="Change a setting of the file, such as learner.steps=300. Repeatable."
         ),
     ] = None,
-    engine: ScoringEngineOption = "here",
+    engine: EngineOption = "here",
     trust: TrustOption = False,
 ) -> None:
     """Run a campaign with simulated annotators (gold labels), or resume it.
@@ -95,10 +87,8 @@ def run(
     the other. You can resume with another engine; nothing is scored twice.
     """
     if engine != "here" and (settings.workers or 1) > 1:
-        raise ConfigError(
-            f"--engine {engine} runs one strategy at a time, so --workers {settings.workers} has no effect",
-            fix="remove --workers or --engine",
-        )
+        message = f"--engine {engine} runs one strategy at a time, so --workers {settings.workers} has no effect"
+        raise ConfigError(message, fix="remove --workers or --engine")
     load_plugins(plugin)
     _run(bursar.load_config(campaign, set or ()), settings, engine, trust)
 
@@ -133,8 +123,7 @@ def _run(config: bursar.CampaignConfig, settings: RunSettings, engine: str = "he
         raise ConfigError(f"{folder} holds runs of several seeds", fix="pass --seeds, or choose another --run folder")
     if notice := fallback_notice(config):
         typer.echo(notice, err=True)
-    where = make_engine(engine)
-    with where:
+    with make_engine(engine) as where:
         result, page = _run_one(folder, config, settings, where, trust)
     if settings.as_json:
         print_json(result.to_json())
@@ -159,8 +148,7 @@ def _run_seeds(config: bursar.CampaignConfig, settings: RunSettings, engine: str
         raise ConfigError(f"{folder} is the folder of a single run", fix="choose another --run folder")
     if notice := fallback_notice(config):
         typer.echo(notice, err=True)
-    where = make_engine(engine)
-    with where:
+    with make_engine(engine) as where:
         for seed in seeds:
             if not settings.as_json:
                 typer.echo(f"Seed {seed}", err=True)
@@ -203,7 +191,6 @@ def _run_one(
 
 def _clear(folder: Path, config: bursar.CampaignConfig) -> None:
     """Delete the folder of a run; refuse any other folder."""
-    from bursar.campaign.config import CONFIG_FILE
     from bursar.campaign.folder import Lock
 
     if config.ledger is not None:
@@ -213,9 +200,8 @@ def _clear(folder: Path, config: bursar.CampaignConfig) -> None:
     if not folder.is_dir() or not (
         (folder / CONFIG_FILE).exists() or all(p.suffix == ".lock" for p in folder.iterdir())
     ):
-        raise ConfigError(
-            f"{folder} is not the folder of a run, so it is not deleted", fix="choose another --run folder"
-        )
+        fix = "choose another --run folder"
+        raise ConfigError(f"{folder} is not the folder of a run, so it is not deleted", fix=fix)
     lock = Lock(folder / "run.lock", patience=0.5)
     # Rename first: a half-deleted run must not be resumed.
     removed = folder.with_name(f".{folder.name}.removed-{os.getpid()}")
@@ -232,8 +218,7 @@ def _print_result(result: RunResult, page: Path) -> None:
     width = max(10, *(len(arm) for arm in result.arms))
     for arm, found in result.comparison.items():
         typer.echo(f"{arm:<{width}} mean score over tasks and budget: {100 * found.mean:.1f}")
-    shown = saved_tile(result)
-    if shown is not None:
+    if (shown := saved_tile(result)) is not None:
         typer.echo(f"{TITLE}: {shown[0][0].lower()}{shown[0][1:]} ({shown[1]}).")
     if result.oracle and "refused" in result.oracle:
         typer.echo(f"No search for the best order: {result.oracle['refused']}")

@@ -66,9 +66,8 @@ class StrategySettings:
             raise ConfigError(f"--mode {self.mode}: unknown mode", fix="use joint, disjoint, equal or single:TASK")
         for option, given in (("--combine", self.combine), ("--weights", self.weights)):
             if kind != "joint" and given is not None:
-                raise ConfigError(
-                    f"{option} has no effect in --mode {kind}", fix=f"remove {option}, or use --mode joint"
-                )
+                fix = f"remove {option}, or use --mode joint"
+                raise ConfigError(f"{option} has no effect in --mode {kind}", fix=fix)
         combine = one_of("--combine", self.combine or "avg", COMBINERS)
         spend = one_of("--spend", self.spend or ("greedy" if combine in SCORELESS else "exact"), SPENDING)
         if kind == "single":
@@ -77,15 +76,11 @@ class StrategySettings:
         if kind in LABEL_BY_LABEL:
             return bursar.make_strategy(f"{LABEL_BY_LABEL[kind]}+{SPENDING[spend]}")
         if combine in SCORELESS and spend != "greedy":  # errata 8
-            raise ConfigError(
-                f"MT-{combine.upper()} has no scores, so it does not support --spend {spend}",
-                fix="use --spend greedy, or --combine avg, max, min or rrf",
-            )
+            fix = "use --spend greedy, or --combine avg, max, min or rrf"
+            raise ConfigError(f"MT-{combine.upper()} has no scores, so it does not support --spend {spend}", fix=fix)
         if combine in UNWEIGHTED and self.weights is not None:  # errata 16
-            raise ConfigError(
-                f"--weights have no effect with --combine {combine}",
-                fix="use --combine avg, rrf, par or ind, or remove --weights",
-            )
+            fix = "use --combine avg, rrf, par or ind, or remove --weights"
+            raise ConfigError(f"--weights have no effect with --combine {combine}", fix=fix)
         counts = _numbers_of("--weights", self.weights and self.weights.split(","))
         name = f"MT-{combine.upper()}" + ("" if combine in SCORELESS else f"+{SPENDING[spend]}")
         return bursar.make_strategy(name, weights={task: float(weight) for task, weight in counts.items()})
@@ -103,18 +98,13 @@ class LimitSettings:
     @cached_property
     def numbers(self) -> dict[str, dict[str, Decimal]]:
         """The numbers by option, and by task or annotator."""
-        return {
-            "--at-most": _numbers_of("--at-most", self.at_most, whole=True),
-            "--at-least": _numbers_of("--at-least", self.at_least, whole=True),
-            "--hours": _numbers_of("--hours", self.hours),
-        }
+        given = {"--at-most": self.at_most, "--at-least": self.at_least, "--hours": self.hours}
+        return {option: _numbers_of(option, each, whole=option != "--hours") for option, each in given.items()}
 
     def check(self, recipe: bursar.Strategy) -> None:
         if recipe.value is None and (any(self.numbers.values()) or self.per_group):
-            raise ConfigError(
-                f"{recipe.name} has no scores, so it does not support limits",
-                fix="use --combine avg, max, min or rrf, or remove the limits",
-            )
+            fix = "use --combine avg, max, min or rrf, or remove the limits"
+            raise ConfigError(f"{recipe.name} has no scores, so it does not support limits", fix=fix)
 
     def on(self, table: Scores) -> Limits:
         import numpy as np
@@ -125,10 +115,9 @@ class LimitSettings:
         for option in ("--at-most", "--at-least"):
             _check_tasks(option, self.numbers[option], table)
         sums = []
-        for at, task in enumerate(table.tasks):
+        for task in table.tasks:
             if task in most or task in least:
-                use = np.zeros(table.own.shape)
-                use[:, at] = 1
+                use = np.tile(np.array(table.tasks) == task, (len(table.own), 1)).astype(float)
                 sums.append(Limit(f"labels of {task}", use, float(most.get(task, "inf")), float(least.get(task, 0))))
         for who, limit in hours.items():
             if who not in table.hours:
@@ -237,7 +226,6 @@ def _as_json(chosen: bursar.Selection, spent: Decimal, seconds: float) -> dict[s
 
 
 def _bought(chosen: bursar.Selection, spent: Decimal, budget: Decimal, in_items: bool) -> str:
-    """Describe what was selected and what it costs."""
     from bursar.report.wording import counted
 
     items, labels = counted(len(chosen), "item"), counted(int(chosen.tasks.sum()), "label")
@@ -247,11 +235,8 @@ def _bought(chosen: bursar.Selection, spent: Decimal, budget: Decimal, in_items:
 
 
 def _quality(recipe: bursar.Strategy, certificate: Certificate | None) -> str:
-    """Describe how far the selection is from the optimum, at most."""
-    if certificate is None:
-        return f"{recipe.name} has no scores to compare"
-    if certificate.optimal:
-        return "proven optimal"
+    if certificate is None or certificate.optimal:
+        return "proven optimal" if certificate else f"{recipe.name} has no scores to compare"
     if certificate.gap is None:
         return "no guarantee for equal shares"
     gap = 100 * certificate.gap
@@ -259,13 +244,7 @@ def _quality(recipe: bursar.Strategy, certificate: Certificate | None) -> str:
 
 
 def _shown(number: Decimal) -> str:
-    """Format an amount with two decimals, or none if it is whole; smaller amounts than 0.01 are exact.
-
-    >>> _shown(Decimal("20000.50")), _shown(Decimal("2E+3")), _shown(Decimal("0.004"))
-    ('20,000.50', '2,000', '0.004')
-    """
+    """Format an amount with two decimals, or none if it is whole; smaller amounts than 0.01 are exact."""
     if number.adjusted() > 20:
         return str(number)
-    if 0 < number < Decimal("0.01"):
-        return f"{number:f}"
-    return f"{number:,.2f}".removesuffix(".00")
+    return f"{number:f}" if 0 < number < Decimal("0.01") else f"{number:,.2f}".removesuffix(".00")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from bursar.cli.options import ScoringEngineOption, TrustOption, grouped
+from bursar.cli.options import EngineOption, TrustOption, grouped
 from bursar.errors import ConfigError
 
 
@@ -38,7 +38,30 @@ class ServeSettings:
     open_page: bool = Option(False, "--open", help="Open the page in your browser.")
     log: bool = Option(False, "--log", help="Log every request to standard error.")
     trust: TrustOption = False
-    engine: ScoringEngineOption = "here"
+    engine: EngineOption = "here"
+
+    def serve(self, project: Path | None) -> None:
+        """Serve a project until Ctrl-C; without one, the start page, then the project that is created there."""
+        from bursar.web.server import serve, serve_start
+
+        if project is None and self.public is not None:
+            raise ConfigError("--public needs a project", fix="create one first: bursar new PROJECT --from DATA")
+
+        def opened(address: str) -> None:
+            typer.echo(f"Serving {project} at {address}" if project else f"Create a project at {address}")
+            typer.echo("Press Ctrl-C to stop.", err=True)
+            if self.open_page:
+                webbrowser.open(address)
+
+        def created(place: Path) -> None:
+            typer.echo(f"Created {place}. Next time: bursar serve {shlex.quote(str(place))}")
+
+        given = {key: getattr(self, key) for key in ("host", "port", "per_address", "log", "trust", "engine")}
+        if project is None:
+            serve_start(Path.cwd(), on_start=opened, on_created=created, **given)
+        else:
+            serve(project, public=self.public, on_start=opened, **given)
+        typer.echo("Stopped.", err=True)
 
 
 @grouped
@@ -58,69 +81,10 @@ def serve(
 
     [bold]bursar people add PROJECT NAME --role lead[/bold]
     """
-    if project is None:
-        _start(settings)
-    else:
-        serve_project(project, settings)
-
-
-def _start(settings: ServeSettings) -> None:
-    """Serve the start page, then the project that is created there."""
-    from bursar.web.server import serve_start
-
-    if settings.public is not None:
-        raise ConfigError("--public needs a project", fix="create one first: bursar new PROJECT --from DATA")
-
-    def opened(address: str) -> None:
-        typer.echo(f"Create a project at {address}")
-        typer.echo("Press Ctrl-C to stop.", err=True)
-        if settings.open_page:
-            webbrowser.open(address)
-
-    def created(project: Path) -> None:
-        typer.echo(f"Created {project}. Next time: bursar serve {shlex.quote(str(project))}")
-
-    serve_start(
-        Path.cwd(),
-        host=settings.host,
-        port=settings.port,
-        on_start=opened,
-        on_created=created,
-        per_address=settings.per_address,
-        log=settings.log,
-        trust=settings.trust,
-        engine=settings.engine,
-    )
-    typer.echo("Stopped.", err=True)
+    settings.serve(project)
 
 
 def serve_locally(project: Path) -> None:
     """Serve a project to this machine, and open it in the browser."""
-    settings = ServeSettings(
-        port=None, host="127.0.0.1", public=None, per_address=500, open_page=True, log=False, trust=False, engine="here"
-    )
-    serve_project(project, settings)
-
-
-def serve_project(project: Path, settings: ServeSettings) -> None:
-    """Serve a project until Ctrl-C."""
-    from bursar.web.server import serve as serve_folder
-
-    def opened(address: str) -> None:
-        typer.echo(f"Serving {project} at {address}")
-        typer.echo("Press Ctrl-C to stop.", err=True)
-        if settings.open_page:
-            webbrowser.open(address)
-
-    serve_folder(
-        project,
-        host=settings.host,
-        port=settings.port,
-        public=settings.public,
-        per_address=settings.per_address,
-        log=settings.log,
-        trust=settings.trust,
-        engine=settings.engine,
-        on_start=opened,
-    )
-    typer.echo("Stopped.", err=True)
+    settings = ServeSettings(None, "127.0.0.1", public=None, per_address=500, open_page=True, log=False)
+    settings.serve(project)

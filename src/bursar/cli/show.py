@@ -24,12 +24,7 @@ class RunDisplay(ProgressBar):
     """A progress bar for a run with the current stage and the time left, and a line for each scored round."""
 
     # Roughly where in a round each stage begins and ends; training takes most of it.
-    WEIGHTS = {
-        "annotating": (0.0, 0.02),
-        "pretraining": (0.02, 0.3),
-        "training": (0.02, 0.7),
-        "scoring": (0.7, 0.85),
-    }
+    WEIGHTS = {"annotating": (0.0, 0.02), "pretraining": (0.02, 0.3), "training": (0.02, 0.7), "scoring": (0.7, 0.85)}
     LAST = (0.85, 1.0)
 
     def __init__(self, arms: Sequence[str], rounds: int, tasks: Mapping[str, Task], costs: CostModel) -> None:
@@ -103,7 +98,6 @@ class SearchDisplay:
         self.first, self.started = 0, 0.0
 
     def reading(self, what: str, done: float) -> None:
-        """Show that the judge encodes the items."""
         self.show(f"{what} the items", done, "")
 
     def update(self, state: SearchState, plan: SearchPlan) -> None:

@@ -1,10 +1,9 @@
 """Run units of work on cores and machines; finished units are never run again."""
 
-from bursar.compute.engine import THIS_PROCESS, Engine, ProgressCallback, ThisProcess, Unit, Work
+from bursar.compute.engine import THIS_PROCESS, Engine, ProgressCallback, Unit
 from bursar.compute.processes import Processes, cores
-from bursar.compute.progress import UnitObserver, duration
 from bursar.compute.store import ArrayStore, ResultStore, address
-from bursar.compute.units import make_engine, run_all, run_units, split_evenly
+from bursar.compute.units import UnitObserver, duration, make_engine, run_all, run_units, split_evenly
 from bursar.errors import ComputeError
 
 __all__ = [
@@ -15,10 +14,8 @@ __all__ = [
     "Processes",
     "ProgressCallback",
     "ResultStore",
-    "ThisProcess",
     "Unit",
     "UnitObserver",
-    "Work",
     "address",
     "cores",
     "duration",

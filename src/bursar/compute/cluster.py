@@ -14,10 +14,10 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
-from bursar.compute.engine import Ended, Unit, Work, WorkerPool, attempt, pack
+from bursar.compute.engine import Ended, KeepsWorkers, Unit, Work, WorkerPool, attempt, pack
 from bursar.compute.processes import thread_settings
 from bursar.errors import ConfigError
 
@@ -26,24 +26,20 @@ CONNECT_TIMEOUT = 120.0  # seconds; a busy head node may be slow to serve a clie
 RECOUNT_INTERVAL = 5.0  # seconds between counts of the cluster's CPUs, as nodes may come and go
 
 
-class Cluster:
+class Cluster(KeepsWorkers):
     """A Ray cluster: at an address, else at ``RAY_ADDRESS``, else the one on this machine, else a new one here.
 
-    If Ray was started in this process before, the engine does not shut it down. ``RAY_AUTH_MODE`` and
-    ``RAY_AUTH_TOKEN`` must be those of the cluster.
+    One that this process started before is not shut down. ``RAY_AUTH_MODE`` and ``RAY_AUTH_TOKEN`` must be its own.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
         for module in ("ray", "grpc") if (address or "").startswith("ray://") else ("ray",):
             if importlib.util.find_spec(module) is None:
-                raise ConfigError(
-                    f"the engine 'ray' needs {module}, which is not installed", fix="pip install 'bursar[cluster]'"
-                )
+                fix = "pip install 'bursar[cluster]'"
+                raise ConfigError(f"the engine 'ray' needs {module}, which is not installed", fix=fix)
         if workers is not None and workers < 1:
             raise ConfigError(f"{workers} workers are too few", fix="use at least one")
-        self.address = address
-        self.at_most = workers
-        self._kept = False
+        self.address, self.at_most = address, workers
         self._mine = False
         self._mailbox: Any = None
 
@@ -53,14 +49,9 @@ class Cluster:
         self._connect()
         return min(_cpus(), self.at_most or _cpus())
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         self._connect()
-        self._kept = True
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._kept = False
-        self._leave()
+        return super().__enter__()
 
     @contextmanager
     def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
@@ -74,8 +65,8 @@ class Cluster:
             yield pool
         finally:
             pool.stop()
-            if not self._kept:
-                self._leave()
+            if not self.kept:
+                self.dismiss()
 
     def _connect(self) -> None:
         import ray
@@ -88,10 +79,9 @@ class Cluster:
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):  # for a cluster started here: no usage
             os.environ.setdefault(name, "0")  # reports, and workers of normal priority
         until = time.monotonic() + CONNECT_TIMEOUT
-        while True:
+        while not ray.is_initialized():
             try:
                 ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
-                break
             except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as wrong:
                 ray.shutdown()  # clean up a partial start
                 if time.monotonic() > until or not _is_transient(wrong):
@@ -100,7 +90,7 @@ class Cluster:
                 time.sleep(1.0)
         self._mine = True
 
-    def _leave(self) -> None:
+    def dismiss(self) -> None:
         import ray
 
         mailbox, self._mailbox = self._mailbox, None
@@ -144,13 +134,11 @@ class _Pool:
         while True:
             ready, _ = self.ray.wait(list(self.running), num_returns=1, timeout=0.5)
             if ready:
-                return self._ended(ready[0], self.running.pop(ready[0]))
+                break
             self._forward_reports(timeout=0)
-
-    def _ended(self, unit: Any, number: int) -> Ended:
-        exceptions = self.ray.exceptions
+        number, exceptions = self.running.pop(ready[0]), self.ray.exceptions
         try:
-            how, what, seconds, reported = self.ray.get(unit)
+            how, what, seconds, reported = self.ray.get(ready[0])
         except exceptions.RayTaskError as wrong:
             return Ended(number, "failed", wrong)
         except exceptions.RayError as wrong:

@@ -12,7 +12,8 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from bursar.errors import ConfigError
 
@@ -21,11 +22,14 @@ ProgressCallback = Callable[[Any], None]
 Work = Callable[[Unit, ProgressCallback], Any]
 
 
+How = Literal["done", "failed"]
+
+
 class Ended(NamedTuple):
     """How a unit ended: ``done`` with a result, ``failed`` with an error, ``lost`` with the reason its worker died."""
 
     number: int
-    how: Literal["done", "failed", "lost"]
+    how: How | Literal["lost"]
     what: Any
     seconds: float = 0.0
 
@@ -44,15 +48,7 @@ class WorkerPool(Protocol):
 
 
 class Engine(Protocol):
-    """Where units run.
-
-    Workers live for one call of ``run_units``, or for a ``with`` block:
-
-    >>> from bursar.compute import make_engine, run_units
-    >>> with make_engine("processes") as engine:  # doctest: +SKIP
-    ...     first = run_units(train, units, engine=engine)
-    ...     second = run_units(train, more_units(first), engine=engine)
-    """
+    """Where units run. Workers live for one call of ``run_units``, or for a ``with`` block."""
 
     @property
     def workers(self) -> int:
@@ -66,26 +62,37 @@ class Engine(Protocol):
         """A pool whose units report to ``on_report``; on exit, running units are stopped."""
 
 
-class ThisProcess:
-    """Runs one unit after the other in this process."""
+class KeepsWorkers:
+    """The part of an engine that keeps its workers while it is entered."""
 
-    workers = 1
+    kept = False
 
-    def __enter__(self) -> ThisProcess:
+    def __enter__(self) -> Self:
+        self.kept = True
         return self
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        self.kept = False
+        self.dismiss()
+
+    def dismiss(self) -> None:
+        """Let idle workers go; new ones start when there is work."""
+
+
+class ThisProcess(KeepsWorkers):
+    """Runs one unit after the other in this process."""
+
+    workers = 1
 
     @contextmanager
     def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
         yield _InProcessPool(on_report)
 
 
+@dataclass(eq=False)
 class _InProcessPool:
-    def __init__(self, on_report: Callable[[int, Any], None]) -> None:
-        self.on_report = on_report
-        self.waiting: deque[tuple[int, Work, Unit]] = deque()
+    on_report: Callable[[int, Any], None]
+    waiting: deque[tuple[int, Work, Unit]] = field(default_factory=deque)
 
     def can_submit(self) -> bool:
         return not self.waiting
@@ -111,15 +118,11 @@ def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps
     try:
         return dumps(work_or_unit)
     except Exception as wrong:  # pickling may raise anything
-        raise ConfigError(
-            f"the work cannot be sent to another process: {wrong}",
-            fix="give a function at the top of a module, or functools.partial of one",
-        ) from wrong
+        fix = "give a function at the top of a module, or functools.partial of one"
+        raise ConfigError(f"the work cannot be sent to another process: {wrong}", fix=fix) from wrong
 
 
-def attempt(
-    unpack: Callable[[], tuple[Work, Unit]], report: ProgressCallback
-) -> tuple[Literal["done", "failed"], Any, float]:
+def attempt(unpack: Callable[[], tuple[Work, Unit]], report: ProgressCallback) -> tuple[How, Any, float]:
     """Run a unit in a worker: unpack it, which imports what it needs, and call the work."""
     try:
         work, unit = unpack()

@@ -17,13 +17,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import ModuleType
 from typing import Any, Literal
 
-from bursar.compute.engine import Ended, Unit, Work, WorkerPool, attempt, pack, picklable_error
+from bursar.compute.engine import Ended, KeepsWorkers, Unit, Work, WorkerPool, attempt, pack, picklable_error
 from bursar.errors import ConfigError
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -39,28 +40,17 @@ def thread_settings(threads: int) -> dict[str, str]:
     return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
 
 
-class Processes:
+class Processes(KeepsWorkers):
     """Processes of this machine: by default, one per core.
 
-    Without ``own_main``, workers do not import the program that starts them: it may be a script without a guard, or a
-    notebook. Work must then not be defined in it.
+    Without ``own_main``, workers do not import the program that starts them (say, a notebook), nor work defined in it.
     """
 
     def __init__(self, workers: int | None = None, *, own_main: bool = True) -> None:
         if workers is not None and workers < 1:
             raise ConfigError(f"{workers} processes are too few", fix="use at least one")
-        self.workers = workers or cores()
-        self._own_main = own_main
+        self.workers, self._own_main = workers or cores(), own_main
         self._idle: list[_Worker] = []
-        self._kept = False
-
-    def __enter__(self) -> Processes:
-        self._kept = True
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._kept = False
-        self.dismiss()
 
     @contextmanager
     def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
@@ -71,28 +61,25 @@ class Processes:
         finally:
             for worker in pool.busy:
                 worker.kill()
-            if not self._kept:
+            if not self.kept:
                 self.dismiss()
 
     def dismiss(self) -> None:
-        """Stop idle processes; new ones start when there is work."""
         for worker in self._idle:
             worker.dismiss()
         while self._idle:
             self._idle.pop().join()
 
 
+@dataclass(eq=False)
 class _Pool:
-    def __init__(
-        self, on_report: Callable[[int, Any], None], workers: int, idle: list[_Worker], own_main: bool = True
-    ) -> None:
-        self.on_report = on_report
-        self.own_main = own_main
-        self.workers = workers
-        self.idle = idle
-        self.busy: list[_Worker] = []
-        self.ended: deque[Ended] = deque()
-        self.packed: tuple[Work, bytes] | None = None  # the work of the last unit
+    on_report: Callable[[int, Any], None]
+    workers: int
+    idle: list[_Worker]
+    own_main: bool
+    busy: list[_Worker] = field(default_factory=list)
+    ended: deque[Ended] = field(default_factory=deque)
+    packed: tuple[Work, bytes] | None = None  # the work of the last unit
 
     def can_submit(self) -> bool:
         return len(self.busy) < self.workers
@@ -152,7 +139,7 @@ class ChildProcess:
         self.line, theirs = _SPAWN.Pipe()
         self.process = _SPAWN.Process(target=_begin, args=(serve, theirs, os.getpid()), daemon=True)
         resource_tracker.ensure_running()  # starting it later would unblock SIGINT
-        with _environment(thread_settings(threads)), _no_interrupt():
+        with _starting(thread_settings(threads)):
             self.process.start()
         theirs.close()
 
@@ -188,18 +175,21 @@ class _Worker(ChildProcess):
 
 
 @contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for processes started meanwhile."""
-    before = {name: os.environ.get(name) for name in settings}
+def _starting(settings: dict[str, str]) -> Iterator[None]:
+    """Set environment variables for a process started meanwhile, and block SIGINT.
+
+    So it never receives Ctrl-C, not even before its first line.
+    """
+    before = {name: os.environ[name] for name in settings if name in os.environ}
     os.environ.update(settings)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for name in settings.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager
@@ -211,16 +201,6 @@ def _another_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = own
-
-
-@contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Block SIGINT, so that a process started meanwhile never receives Ctrl-C, not even before its first line."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(serve: Callable[[Connection], None], line: Connection, parent: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import os
@@ -24,10 +23,6 @@ def address(work: Work, unit: Unit) -> str:
 
     Arguments bound by ``functools.partial`` are not part of it, because folders may move. Everything that a result
     depends on belongs in the unit, including a version number if the results of the work change.
-
-    >>> def train(unit, report): ...
-    >>> address(train, {"seed": 1, "task": "slots"}) == address(train, {"task": "slots", "seed": 1})
-    True
     """
     try:
         text = json.dumps([name_of(work), unit], sort_keys=True)
@@ -47,15 +42,7 @@ def name_of(work: Callable[..., Any]) -> str:
 
 
 class ResultStore:
-    """A folder of results, one JSON file each, written atomically.
-
-    >>> import tempfile
-    >>> store = ResultStore(tempfile.mkdtemp())
-    >>> store.put("1f", {"seed": 1}, 0.5)
-    0.5
-    >>> store.get("1f"), "2e" in store, list(store)
-    (0.5, False, [({'seed': 1}, 0.5)])
-    """
+    """A folder of results, one JSON file each, written atomically."""
 
     suffix = ".json"
 
@@ -99,15 +86,7 @@ class ResultStore:
 
 
 class ArrayStore(ResultStore):
-    """A folder of results that are arrays by name, one ``.npz`` file each. Reading one runs no code.
-
-    >>> import tempfile
-    >>> store = ArrayStore(tempfile.mkdtemp())
-    >>> store.put("1f", {"seed": 1}, {"scores": np.array([0.5, 0.25])})["scores"]
-    array([0.5 , 0.25])
-    >>> store.get("1f")["scores"], "2e" in store
-    (array([0.5 , 0.25]), False)
-    """
+    """A folder of results that are arrays by name, one ``.npz`` file each. Reading one runs no code."""
 
     suffix = ".npz"
 
@@ -140,10 +119,8 @@ def _write(path: Path, content: bytes | memoryview) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
+    finally:
+        draft.unlink(missing_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # the new name too

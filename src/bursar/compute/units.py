@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from bursar.compute.engine import THIS_PROCESS, Ended, Engine, ProgressCallback, Unit, Work
 from bursar.compute.processes import Processes
-from bursar.compute.progress import UnitObserver
 from bursar.compute.store import ResultStore, address, name_of
 from bursar.errors import ComputeError, ConfigError
 
@@ -20,18 +18,37 @@ _MISSING = object()
 KNOWN = "here, processes, processes:4, ray, ray://host:port, ray:host:port"
 
 
+class UnitObserver:
+    """Receives the progress of units of work. This one ignores it."""
+
+    def begun(self, total: int, stored: int) -> None:
+        """The run starts with ``total`` distinct units, of which ``stored`` have results already."""
+
+    def reported(self, unit: Unit, what: Any) -> None:
+        """A unit reported progress."""
+
+    def finished(self, unit: Unit, result: Any, seconds: float) -> None:
+        """A unit is finished and its result stored; ``seconds`` is its running time."""
+
+    def retried(self, unit: Unit, why: str) -> None:
+        """A unit will be tried again."""
+
+
+def duration(seconds: float) -> str:
+    """Format a duration for reading."""
+    if seconds < 99.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = round(seconds / 3600)
+    return f"{hours // 24} d {hours % 24} h"
+
+
 def make_engine(text: str, workers: int | None = None) -> Engine:
-    """Make an engine: ``here``, ``processes``, ``processes:4``, ``ray``, ``ray://host:port``, ``ray:host:port``.
-
-    ``workers`` is the number of units that run at a time, if the name does not give it.
-
-    >>> make_engine("processes:4").workers
-    4
-    >>> make_engine("threads")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.ConfigError: there is no engine 'threads'. Fix: choose one of: here, processes, processes:4, ray, ...
-    """
+    """Make an engine by its name; ``workers`` units run at a time, if the name does not give a number."""
     name, _, rest = text.partition(":")
     if text == "here" and workers in (None, 1):
         return THIS_PROCESS
@@ -58,19 +75,19 @@ def run_units(
     retries: int = 2,
     fill: Callable[[Unit], Unit] = lambda unit: unit,
 ) -> list[Any]:
-    """Run units of work and return their results in the order of the units.
+    """Run units of work and return their results in the order of the units; equal units run once.
 
-    ``work`` is called with a unit and a callback for progress reports. It must be a top-level function of a module, or
-    ``functools.partial`` of one, unless it runs in this process. Equal units run once. With a store, a unit with a
-    stored result is not run, and a result is on disk before its unit counts as finished: after a crash, the next call
-    runs the rest. Stored results are read back from JSON, so tuples become lists.
+    ``work`` is called with a unit and a callback for progress reports. Unless it runs in this process, it must be a
+    top-level function of a module, or ``functools.partial`` of one. With a store, a unit with a stored result is not
+    run, and a result is on disk before its unit counts as finished: after a crash, the next call runs the rest. Stored
+    results are read back from JSON, so tuples become lists.
 
     A unit whose worker dies, or that fails with an ``OSError`` or ``MemoryError``, is tried again up to ``retries``
     times, then given up; the others still run before the error is raised. Any other error is raised at once, with the
     worker's traceback as a note, and stops the running units.
 
-    ``fill`` maps a unit to the argument of ``work`` right before it runs. Use it to add data that is not
-    JSON-serialisable or too large to keep in memory for all units. The unit itself must identify that data.
+    ``fill`` maps a unit to the argument of ``work`` right before it runs, to add data that is no JSON or too large to
+    keep in memory for all units. The unit itself must identify that data.
 
     >>> def square(unit, report):
     ...     return unit["x"] ** 2
@@ -81,118 +98,103 @@ def run_units(
         raise TypeError(f"{name_of(work)} is not a top-level function, so its results cannot be stored")
     addresses = [address(work, unit) for unit in units]
     different = dict(zip(addresses, units, strict=True))
-    results: dict[str, Any] = {}
-    if store is not None:
-        found = {where: store.get(where, _MISSING) for where in different}
-        results = {where: result for where, result in found.items() if result is not _MISSING}
-    open_ones = [where for where in different if where not in results]
-    jobs = {number: (work, different[where]) for number, where in enumerate(open_ones)}
+    found = {where: _MISSING if store is None else store.get(where, _MISSING) for where in different}
+    results = {where: result for where, result in found.items() if result is not _MISSING}
     watch = watcher or UnitObserver()
     watch.begun(len(different), len(results))
 
-    def finished(number: int, result: Any, seconds: float) -> None:
-        where, unit = open_ones[number], jobs[number][1]
+    def finished(unit: Unit, result: Any, seconds: float) -> None:
+        where = address(work, unit)
         results[where] = result if store is None else store.put(where, unit, result)
         watch.finished(unit, results[where], seconds)
 
-    def on_report(number: int, what: Any) -> None:
-        watch.reported(jobs[number][1], what)
-
-    def retried(number: int, why: str) -> None:
-        watch.retried(jobs[number][1], why)
-
-    _run(engine, _Jobs(jobs, finished, on_report, retried, retries, fill))
+    open_ones = [unit for where, unit in different.items() if where not in results]
+    _Jobs(work, open_ones, watch, finished, retries, fill).run(engine)
     return [results[where] for where in addresses]
 
 
 def run_all(units: Sequence[Callable[[ProgressCallback], Any]], workers: int, report: ProgressCallback) -> list[Any]:
-    """Run callables, ``workers`` at a time, and return their results.
+    """Run callables with a callback for reports, ``workers`` at a time, and return their results.
 
-    Each is called with a callback whose reports go to ``report``. With one worker they run in this process, one after
-    the other; for several workers they must be picklable. The first that fails, or whose process dies, stops the
-    others, and its error is raised.
-
-    >>> run_all([lambda report: report("half") or 1, lambda report: 2], workers=1, report=print)
-    half
-    [1, 2]
+    One worker is this process; for several, callables must be picklable. The first that fails stops the others.
     """
-    engine: Engine = THIS_PROCESS
-    if workers > 1 and len(units) > 1:
-        engine = Processes(min(workers, len(units)))
+    workers = min(workers, len(units))
+    engine: Engine = Processes(workers) if workers > 1 else THIS_PROCESS
+    numbers: list[Unit] = [{"number": number} for number in range(len(units))]
     results: dict[int, Any] = {}
-    jobs = _Jobs(
-        {number: (partial(_call, unit), {"number": number}) for number, unit in enumerate(units)},
-        finished=lambda number, result, seconds: results.update({number: result}),
-        on_report=lambda number, what: report(what),
-        patient=False,
-    )
-    _run(engine, jobs)
+
+    def finished(unit: Unit, result: Any, seconds: float) -> None:
+        results[unit["number"]] = result
+
+    def fill(unit: Unit) -> Unit:
+        return {"call": units[unit["number"]]}
+
+    _Jobs(_call, numbers, _Reporter(report), finished, fill=fill, patient=False).run(engine)
     return [results[number] for number in range(len(units))]
 
 
 def split_evenly(count: int, shards: int) -> list[slice]:
-    """Split ``count`` things into at most ``shards`` slices, none empty, whose lengths differ by at most one.
-
-    >>> [list(range(7))[shard] for shard in split_evenly(7, 3)]
-    [[0, 1, 2], [3, 4], [5, 6]]
-    """
+    """Split ``count`` things into at most ``shards`` slices, none empty, whose lengths differ by at most one."""
     shards = min(count, shards)
     cuts = [-(-count * shard // shards) for shard in range(shards + 1)] if shards > 0 else []
     return [slice(start, end) for start, end in pairwise(cuts)]
 
 
-def _call(unit: Callable[[ProgressCallback], Any], about: Unit, report: ProgressCallback) -> Any:
-    return unit(report)
+def _call(unit: Unit, report: ProgressCallback) -> Any:
+    return unit["call"](report)
+
+
+@dataclass(frozen=True)
+class _Reporter(UnitObserver):
+    report: ProgressCallback
+
+    def reported(self, unit: Unit, what: Any) -> None:
+        self.report(what)
 
 
 @dataclass(frozen=True)
 class _Jobs:
-    """Units of work by number, with callbacks for their events."""
+    """Different units of work, and what to do when one ends."""
 
-    units: Mapping[int, tuple[Work, Unit]]
-    finished: Callable[[int, Any, float], None]
-    on_report: Callable[[int, Any], None]
-    retried: Callable[[int, str], None] = lambda number, why: None
+    work: Work
+    units: Sequence[Unit]
+    watch: UnitObserver
+    finished: Callable[[Unit, Any, float], None]
     retries: int = 0
     fill: Callable[[Unit], Unit] = lambda unit: unit
     patient: bool = True  # whether the others run to the end after one is given up
 
-
-def _run(engine: Engine, jobs: _Jobs) -> None:
-    """Submit jobs and handle those that end. A job that is tried again goes to the end of the queue.
-
-    Raises the first error of the jobs given up.
-    """
-    if not jobs.units:
-        return
-    given_up: list[BaseException] = []
-    waiting = deque(jobs.units)
-    running: set[int] = set()
-    tries = dict.fromkeys(jobs.units, 0)
-    with engine.worker_pool(jobs.on_report) as pool:
-        while (waiting or running) and (jobs.patient or not given_up):
-            while waiting and pool.can_submit():
-                number = waiting.popleft()
-                work, unit = jobs.units[number]
-                pool.submit(number, work, jobs.fill(unit))
-                running.add(number)
-            ended = pool.next()
-            running.remove(ended.number)
-            if ended.how == "done":
-                jobs.finished(ended.number, ended.what, ended.seconds)
-                continue
-            unit = jobs.units[ended.number][1]
-            tries[ended.number] += 1
-            if ended.how == "failed" and not isinstance(ended.what, (OSError, MemoryError)):
-                raise _with_unit(ended, unit)
-            if tries[ended.number] > jobs.retries:
-                given_up.append(_final_error(ended, unit, tries[ended.number]))
-                continue
-            why = ended.what if ended.how == "lost" else f"{type(ended.what).__name__}: {ended.what}"
-            jobs.retried(ended.number, why)
-            waiting.append(ended.number)
-    if given_up:
-        raise given_up[0]
+    def run(self, engine: Engine) -> None:
+        """Run all units, and raise the first error of those given up. One that is tried again goes to the end."""
+        if not self.units:
+            return
+        given_up: list[BaseException] = []
+        waiting = deque(range(len(self.units)))
+        running: set[int] = set()
+        tries = [0] * len(self.units)
+        with engine.worker_pool(lambda number, what: self.watch.reported(self.units[number], what)) as pool:
+            while (waiting or running) and (self.patient or not given_up):
+                while waiting and pool.can_submit():
+                    number = waiting.popleft()
+                    pool.submit(number, self.work, self.fill(self.units[number]))
+                    running.add(number)
+                ended = pool.next()
+                number, unit = ended.number, self.units[ended.number]
+                running.remove(number)
+                if ended.how == "done":
+                    self.finished(unit, ended.what, ended.seconds)
+                    continue
+                tries[number] += 1
+                if ended.how == "failed" and not isinstance(ended.what, (OSError, MemoryError)):
+                    raise _with_unit(ended, unit)
+                if tries[number] > self.retries:
+                    given_up.append(_final_error(ended, unit, tries[number]))
+                    continue
+                why = ended.what if ended.how == "lost" else f"{type(ended.what).__name__}: {ended.what}"
+                self.watch.retried(unit, why)
+                waiting.append(number)
+        if given_up:
+            raise given_up[0]
 
 
 def _with_unit(ended: Ended, unit: Unit) -> BaseException:
@@ -205,7 +207,5 @@ def _final_error(ended: Ended, unit: Unit, tries: int) -> BaseException:
     if ended.how == "failed":
         return _with_unit(ended, unit)
     times = "once" if tries == 1 else f"{tries} times"
-    return ComputeError(
-        f"the unit of work {json.dumps(unit)} was tried {times} and given up: {ended.what}",
-        fix="read its last output; if it ran out of memory, run fewer units at a time",
-    )
+    message = f"the unit of work {json.dumps(unit)} was tried {times} and given up: {ended.what}"
+    return ComputeError(message, fix="read its last output; if it ran out of memory, run fewer units at a time")

@@ -36,19 +36,15 @@ class _Column:
         self.present = bytearray()
 
     def add(self, rows: Sequence[Row] | None) -> None:
-        if rows is None:
-            self.present.append(False)
-            self.counts.append(0)
-        else:
-            self.present.append(True)
-            self.counts.append(len(rows))
-            self.values.fromlist([*chain.from_iterable(rows)])  # type: ignore[list-item]
+        self.present.append(rows is not None)
+        self.counts.append(len(rows or ()))
+        self.values.fromlist([*chain.from_iterable(rows or ())])  # type: ignore[list-item]
 
     def build(self) -> tuple[Task, Labels]:
         options = {f.name: getattr(self.task, f.name) for f in fields(self.task)}
         task = type(self.task)(**options | {f: v.labels for f, v in self.vocabulary.items()})
-        values = np.frombuffer(self.values, dtype=self.task.dtype) if self.values else np.zeros(0, self.task.dtype)
-        rows = Ragged(values.reshape(-1, task.width), offsets_of(np.frombuffer(self.counts, np.int32)))
+        values = np.array(self.values, dtype=self.task.dtype).reshape(-1, task.width)
+        rows = Ragged(values, offsets_of(np.array(self.counts)))
         return task, Labels(np.frombuffer(bytes(self.present), dtype=np.bool_), rows)
 
 
@@ -69,10 +65,8 @@ class CorpusBuilder:
         self._columns: dict[str, _Column] = {}
         self._ids: dict[str, None] = {}
         self._splits: dict[str, int] = {}
-        self._split_codes = array("h")
+        self._split_codes, self._spans, self._span_counts = array("h"), array("i"), array("i")
         self._texts: list[str] = []
-        self._spans = array("i")
-        self._span_counts = array("i")
         self._pairs: list[str] = []
         self._groups: list[str] = []
         self._images: list[NDArray[Any]] = []
@@ -88,7 +82,6 @@ class CorpusBuilder:
             self.add_task(name, task)
 
     def at(self, path: Path, line: int | None = None) -> None:
-        """Set the reader's position, for error messages."""
         self.path, self.line = path, line
 
     def error(self, message: str, *, item: str | None = None, fix: str | None = None) -> DataError:
@@ -179,13 +172,11 @@ class CorpusBuilder:
             self._add_metadata(metadata or {})
 
     def _add_metadata(self, cells: Mapping[str, Any]) -> None:
-        for name, value in cells.items():
+        for name in cells:
             if name not in self._metadata:
                 self._metadata[name] = [NOTHING] * (len(self._ids) - 1)
-            self._metadata[name].append(encode_cell(value))
-        for column in self._metadata.values():
-            if len(column) < len(self._ids):
-                column.append(NOTHING)
+        for name, column in self._metadata.items():
+            column.append(encode_cell(cells.get(name)))
 
     @property
     def tasks(self) -> list[str]:
@@ -219,27 +210,22 @@ class CorpusBuilder:
                 raise self.error("every item must have an image, and all images must have one size")
             images = np.stack(self._images)
         built = {name: column.build() for name, column in self._columns.items()}
-        counts = np.frombuffer(self._span_counts, np.int32) if self._span_counts else np.zeros(0, np.int32)
-        values = np.frombuffer(self._spans, np.int32) if self._spans else np.zeros(0, np.int32)
-        texts = Texts(Strings.of(self._texts), Ragged(values.reshape(-1, 2), offsets_of(counts)))
+        spans = Ragged(np.array(self._spans, np.int32).reshape(-1, 2), offsets_of(np.array(self._span_counts)))
+        order = tuple(dict.fromkeys([*self.columns, *self._metadata]))
+        cells = {name: Strings.of(column) for name, column in self._metadata.items()}
         return Corpus(
             ids=Strings.of(self._ids),
             split_codes=np.array(self._split_codes, dtype=np.int16),
             splits=tuple(self._splits),
             schema={name: task for name, (task, _) in built.items()},
             labels={name: labels for name, (_, labels) in built.items()},
-            texts=texts if images is None else None,
+            texts=Texts(Strings.of(self._texts), spans) if images is None else None,
             pairs=Texts.of(self._pairs) if any(self._pairs) else None,
             images=images,
             groups=Strings.of(self._groups) if any(self._groups) else None,
-            metadata=self._build_metadata(),
+            metadata=Metadata(order, cells, self.text_column, self.label_columns) if order else None,
             notes=tuple(self.notes),
         )
-
-    def _build_metadata(self) -> Metadata | None:
-        order = tuple(dict.fromkeys([*self.columns, *self._metadata]))
-        cells = {name: Strings.of(column) for name, column in self._metadata.items()}
-        return Metadata(order, cells, self.text_column, self.label_columns) if order else None
 
 
 def without_labels(task: Task) -> dict[str, Any]:

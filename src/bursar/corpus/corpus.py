@@ -7,19 +7,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bursar.corpus.metadata import Metadata
-from bursar.corpus.words import Texts
+from bursar.corpus.words import Texts, align_words
 from bursar.errors import DataError, SchemaError
 from bursar.ragged import BoolArray, IntArray, Ragged, Strings
 from bursar.registry import suggestion
 from bursar.tasks import Task
 
+Schema = Mapping[str, Any] | None  # of readers: descriptions of tasks, by name
+Names = str | Iterable[str]  # of readers and writers: a list of names, or a string with commas
 SPLITS = ("train", "dev", "test")
+Column = TypeVar("Column", Texts, Strings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,6 @@ class Labels:
 
     @staticmethod
     def none(items: int, task: Task) -> Labels:
-        """No label for any item."""
         empty = Ragged(np.zeros((0, task.width), task.dtype), np.zeros(items + 1, np.int64))
         return Labels(np.zeros(items, dtype=bool), empty)
 
@@ -72,6 +74,13 @@ class Item:
     group: str | None
     labels: dict[str, Any]
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_its_words(self) -> bool:
+        """Whether the text is its words and the spaces between them."""
+        text = self.text or ""
+        spans = align_words(text, self.words)
+        return spans is not None and [text[a:b] for a, b in spans] == self.words
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,22 +182,19 @@ class Corpus:
     def take(self, items: IntArray) -> Corpus:
         """The items at these positions, in this order."""
         items = np.asarray(items, dtype=np.int64)
-        return Corpus(
+        columns = [(name, getattr(self, name)) for name in ("texts", "pairs", "groups", "metadata")]
+        taken: dict[str, Any] = {name: column.take(items) for name, column in columns if column is not None}
+        return replace(
+            self,
             ids=self.ids.take(items),
             split_codes=self.split_codes[items],
-            splits=self.splits,
-            schema=self.schema,
             labels={name: column.take(items) for name, column in self.labels.items()},
-            texts=self.texts.take(items) if self.texts is not None else None,
-            pairs=self.pairs.take(items) if self.pairs is not None else None,
-            images=self.images[items] if self.images is not None else None,
-            groups=self.groups.take(items) if self.groups is not None else None,
-            metadata=self.metadata.take(items) if self.metadata is not None else None,
-            notes=self.notes,
+            images=None if self.images is None else self.images[items],
+            _positions={},
+            **taken,
         )
 
     def split(self, name: str) -> Corpus:
-        """One split as a corpus of its own."""
         return self.take(self.in_split(name))
 
     def with_tasks(self, names: Sequence[str]) -> Corpus:
@@ -261,10 +267,10 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         splits=splits,
         schema=schema,
         labels={name: Labels.concatenate([column(part, name) for part in parts]) for name in schema},
-        texts=_join_texts([part.texts for part in parts], parts),
-        pairs=_join_texts([part.pairs for part in parts], parts),
+        texts=_joined(Texts, [(part.texts, len(part)) for part in parts]),
+        pairs=_joined(Texts, [(part.pairs, len(part)) for part in parts]),
         images=np.concatenate(images) if images else None,
-        groups=_join_groups(parts),
+        groups=_joined(Strings, [(part.groups, len(part)) for part in parts]),
         metadata=Metadata.concatenate([(part.metadata, len(part)) for part in parts]),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
@@ -274,14 +280,8 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     return merged
 
 
-def _join_texts(columns: Sequence[Texts | None], parts: Sequence[Corpus]) -> Texts | None:
-    if all(column is None for column in columns):
+def _joined(kind: type[Column], parts: Sequence[tuple[Column | None, int]]) -> Column | None:
+    """A column of all parts, each with its number of items; empty strings for a part without it."""
+    if all(column is None for column, _ in parts):
         return None
-    pairs = zip(columns, parts, strict=True)
-    return Texts.concatenate([Texts.of([""] * len(part)) if column is None else column for column, part in pairs])
-
-
-def _join_groups(parts: Sequence[Corpus]) -> Strings | None:
-    if all(part.groups is None for part in parts):
-        return None
-    return Strings.concatenate([Strings.of([""] * len(p)) if p.groups is None else p.groups for p in parts])
+    return kind.concatenate([kind.of([""] * count) if column is None else column for column, count in parts])

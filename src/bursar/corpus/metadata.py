@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,14 +19,8 @@ _TAGS |= {"$decimal": Decimal, "$seconds": lambda seconds: timedelta(microsecond
 
 
 def encode_cell(value: Any) -> str:
-    """A cell as JSON text; dates, times and decimals are tagged.
-
-    >>> encode_cell(date(2026, 5, 1)), encode_cell("007"), encode_cell(None)
-    ('{"$date": "2026-05-01"}', '"007"', 'null')
-    """
-    if isinstance(value, list | dict):
-        value = _escaped(value)
-    return json.dumps(value, ensure_ascii=False, default=_tagged)
+    """A cell as JSON text; dates, times and decimals are tagged, as in ``{"$date": "2026-05-01"}``."""
+    return json.dumps(_escaped(value), ensure_ascii=False, default=_tagged)
 
 
 def decode_cell(text: str) -> Any:
@@ -44,11 +38,7 @@ def cell_of_json(value: Any) -> Any:
 
 
 def shown_cell(value: Any) -> str:
-    """A cell as people read it.
-
-    >>> shown_cell(datetime(2026, 5, 1, 9, 30)), shown_cell(5.0), shown_cell(True), shown_cell(["a", 1])
-    ('2026-05-01 09:30', '5', 'true', '["a", 1]')
-    """
+    """A cell as people read it."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -61,9 +51,7 @@ def shown_cell(value: Any) -> str:
 
 
 def _tagged(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return {"$datetime": value.isoformat()}
-    if isinstance(value, date | time):
+    if isinstance(value, datetime | date | time):
         return {f"${type(value).__name__}": value.isoformat()}
     if isinstance(value, Decimal):
         return {"$decimal": str(value)}
@@ -85,13 +73,12 @@ def _escaped(value: Any) -> Any:
 
 
 def _untagged(found: dict[str, Any]) -> Any:
-    if len(found) == 1:
-        key, value = next(iter(found.items()))
-        if key in _TAGS and isinstance(value, str):
-            with suppress(ValueError, ArithmeticError):  # else somebody else's
-                return _TAGS[key](value)
-        if key.startswith("$$") and f"${key.lstrip('$')}" in _TAGS:
-            return {key[1:]: value}
+    key, value = next(iter(found.items())) if len(found) == 1 else ("", None)
+    if key in _TAGS and isinstance(value, str):
+        with suppress(ValueError, ArithmeticError):  # else somebody else's
+            return _TAGS[key](value)
+    if key.startswith("$$") and f"${key.lstrip('$')}" in _TAGS:
+        return {key[1:]: value}
     return found
 
 
@@ -99,10 +86,6 @@ def _untagged(found: dict[str, Any]) -> Any:
 class Metadata:
     """Columns of a table by name. The column that became the items' text has a place in the order, but no cells, unless
     some of them were no strings.
-
-    >>> found = Metadata.of({"Ticket": [7, 8], "Body": ["call me", "stop"]}, text="Body")
-    >>> found.order, found.row(1)
-    (('Ticket', 'Body'), {'Ticket': 8})
     """
 
     order: tuple[str, ...]  # all columns of the table
@@ -117,29 +100,20 @@ class Metadata:
         return cls(tuple(columns), cells, text)
 
     def row(self, item: int) -> dict[str, Any]:
-        """The values of an item by column."""
         return {name: decode_cell(self.cells[name][item]) for name in self.order if name in self.cells}
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column."""
         return [decode_cell(cell) for cell in self.cells[name].tolist()]
 
     def take(self, items: IntArray) -> Metadata:
-        """The rows at these positions."""
-        return Metadata(
-            self.order, {name: cells.take(items) for name, cells in self.cells.items()}, self.text, self.labels
-        )
+        return replace(self, cells={name: cells.take(items) for name, cells in self.cells.items()})
 
     def header(self) -> dict[str, Any]:
         """The columns, for the first line of a JSONL file."""
         return {"columns": list(self.order), "text": self.text} | ({"labels": list(self.labels)} if self.labels else {})
 
     def shown(self, item: int) -> list[dict[str, str]]:
-        """What people see beside an item: the cells that are not empty, as text.
-
-        >>> Metadata.of({"Ticket": [7.0], "Day": [datetime(2026, 5, 1)], "Agent": [None]}).shown(0)
-        [{'name': 'Ticket', 'value': '7'}, {'name': 'Day', 'value': '2026-05-01'}]
-        """
+        """What people see beside an item: the cells that are not empty, as text."""
         cells = {name: shown_cell(cell) for name, cell in self.row(item).items() if name not in self.labels}
         return [{"name": name, "value": cell} for name, cell in cells.items() if cell]
 
@@ -152,11 +126,8 @@ class Metadata:
         order = tuple(dict.fromkeys(name for table in tables for name in table.order))
         cells = {}
         for name in dict.fromkeys(name for table in tables for name in table.cells):
-            cells[name] = Strings.concatenate(
-                [
-                    part.cells[name] if part is not None and name in part.cells else Strings.of([NOTHING] * count)
-                    for part, count in parts
-                ]
-            )
+            known = [(None if part is None else part.cells.get(name), count) for part, count in parts]
+            columns = [Strings.of([NOTHING] * count) if column is None else column for column, count in known]
+            cells[name] = Strings.concatenate(columns)
         labels = tuple(dict.fromkeys(name for table in tables for name in table.labels))
         return Metadata(order, cells, tables[0].text, labels)

@@ -22,11 +22,7 @@ def spans(*labels: str) -> dict[str, Any]:
 
 
 def describe_task(task: Any) -> dict[str, Any]:
-    """The description of a task: a list of names is a list of classes.
-
-    >>> describe_task(["refund", "order"])
-    {'kind': 'classification', 'labels': ['refund', 'order']}
-    """
+    """The description of a task: a list of names is a list of classes."""
     if isinstance(task, Task):
         return task.describe()
     if isinstance(task, Mapping):
@@ -52,8 +48,7 @@ def recoded(corpus: Corpus, own: Task, task: Task) -> Labels:
         raise SchemaError(f"task {own.name!r} is {own.kind} in the data, not {task.kind}")
     for vocabulary in task.vocabularies:
         if unknown := [label for label in getattr(own, vocabulary) if label not in getattr(task, vocabulary)]:
-            raise SchemaError(
-                f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given",
-                fix="list all labels, or give only the name of the task to use the labels of the data",
-            )
+            message = f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given"
+            fix = "list all labels, or give only the name of the task to use the labels of the data"
+            raise SchemaError(message, fix=fix)
     return recode(corpus.labels[own.name], own, task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,25 +15,44 @@ WORD = re.compile(r"\w+(?:['’.\-]\w+)*|[^\w\s]")
 
 
 def find_words(text: str) -> list[tuple[int, int]]:
-    """The start and (exclusive) end of each word of a text, in characters.
-
-    >>> [("Don't wake me at 4.30!")[a:b] for a, b in find_words("Don't wake me at 4.30!")]
-    ["Don't", 'wake', 'me', 'at', '4.30', '!']
-    """
+    """The start and (exclusive) end of each word of a text, in characters."""
     return [match.span() for match in WORD.finditer(text)]
 
 
 def join_tokens(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Join tokens to a text with single spaces, and return the position of each.
-
-    >>> join_tokens(["book", "it"])
-    ('book it', [(0, 4), (5, 7)])
-    """
+    """Join tokens to a text with single spaces, and return the position of each."""
     spans, at = [], 0
     for token in tokens:
         spans.append((at, at + len(token)))
         at += len(token) + 1
     return " ".join(tokens), spans
+
+
+def align(text: str, tokens: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[int, int]] | None:
+    """The positions of words in a text, given its tokens and their words; ``None`` if they do not fit the text.
+
+    The words of one token share its characters: each takes its own length, and leaves one for each that follows.
+    """
+    spans = []
+    at = 0
+    for form, words in tokens:
+        while not text.startswith(form, at):
+            if not text[at : at + 1].isspace():
+                return None
+            at += 1
+        end = at + len(form)
+        for later in range(len(words) - 1, 0, -1):
+            share = min(at + len(words[-1 - later]), end - later)
+            spans.append((at, share))
+            at = share
+        spans.append((at, end))
+        at = end
+    return None if text[at:].strip() else spans
+
+
+def align_words(text: str, words: Iterable[str]) -> list[tuple[int, int]] | None:
+    """The positions of words in a text; ``None`` if the text is more than these words and the spaces between them."""
+    return align(text, [(word, [word]) for word in words])
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from bursar.campaign.advisers import ReviewCallback, Reviewer
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.participants import ReviewCallback, Reviewer
 from bursar.campaign.runs import Run
 from bursar.campaign.sections import Section
 from bursar.compute import make_engine

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from bursar.corpus import FORMATS, Corpus, Labels, write
-from bursar.corpus.formats.table_files import suffix_of
-from bursar.corpus.formats.table_writers import WRITERS, write_table
+from bursar.corpus.formats.table_files import WRITERS, suffix_of, write_table
 from bursar.corpus.formats.write_checks import UnknownTaskError, suggest_task_names
 from bursar.errors import ConfigError
 from bursar.learners import Learner

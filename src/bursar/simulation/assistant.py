@@ -13,9 +13,7 @@ from bursar.corpus import Corpus, CorpusBuilder
 from bursar.corpus.corpus import SPLITS
 from bursar.errors import ConfigError
 from bursar.simulation.grammar import Dice, Fragment, running_shares
-from bursar.simulation.noise import Noise, disturb
-from bursar.simulation.relations import relation_labels, relations_of
-from bursar.simulation.sentence import make_clause, make_sentence, render
+from bursar.simulation.sentence import Noise, disturb, make_clause, make_sentence, relation_labels, relations_of, render
 from bursar.simulation.vocabulary import Intent, dependency_labels, intent_shares, intents, slot_types
 from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging, Task
 from bursar.tasks.task import Row
@@ -93,6 +91,9 @@ def _codes() -> dict[str, dict[str, int]]:
 def _rows(intent: Intent, sentence: Fragment, dice: Dice, codes: dict[str, dict[str, int]]) -> dict[str, list[Row]]:
     slot, relation, label = codes["slots"], codes["relations"], codes["dependencies"]
     sentence.spans.sort(key=lambda span: span.start)
+    # The sum over intent and phrases, mapped to 0 to 1 by a sigmoid, plus a rater's jitter.
+    urgency = 1 / (1 + exp(-5 * (intent.urgency + sentence.urgency - 0.45)))
+    jitter = (dice.random() + dice.random() + dice.random() - 1.5) * 2 * URGENCY_NOISE
     return {
         "intent": [(codes["intent"][intent.name],)],
         "slots": [(s.start, s.end, slot[s.kind]) for s in sentence.spans],
@@ -101,15 +102,8 @@ def _rows(intent: Intent, sentence: Fragment, dice: Dice, codes: dict[str, dict[
             for a, b, name in relations_of(sentence)
         ],
         "dependencies": [(head + 1, label[name]) for head, name in zip(sentence.heads, sentence.labels, strict=True)],
-        "urgency": [(_urgency(intent, sentence, dice),)],
+        "urgency": [(round(min(max(urgency + jitter, 0.0), 1.0), 3),)],
     }
-
-
-def _urgency(intent: Intent, sentence: Fragment, dice: Dice) -> float:
-    """The sum over intent and phrases, mapped to 0 to 1 by a sigmoid, plus a rater's jitter."""
-    meant = 1 / (1 + exp(-5 * (intent.urgency + sentence.urgency - 0.45)))
-    jitter = (dice.random() + dice.random() + dice.random() - 1.5) * 2 * URGENCY_NOISE
-    return round(min(max(meant + jitter, 0.0), 1.0), 3)
 
 
 def _check(items: int, shares: Sequence[float], noise: float, near_duplicates: float) -> None:

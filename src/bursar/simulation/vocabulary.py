@@ -1,7 +1,7 @@
 """The vocabulary of the built-in corpus, read from TOML files beside this module.
 
 ``domains/*.toml``
-    One table per intent: its weight, its base urgency and its ``lines`` in the notation of ``notation.py``, most
+    One table per intent: its weight, its base urgency and its ``lines`` in the notation of ``grammar.py``, most
     frequent first. Lines that begin with ``=`` are used as they are; all others are imperatives that may get a frame.
 ``words/*.toml``
     One table per symbol. ``lines`` are phrases of the notation. ``compounds`` (*living room*) and ``names``
@@ -22,8 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bursar.simulation.grammar import Dice, Grammar, running_shares, zipf
-from bursar.simulation.notation import Part, Phrase, Reference, parse
+from bursar.simulation.grammar import Dice, Grammar, Part, Phrase, Reference, parse, running_shares, zipf
 
 HERE = Path(__file__).parent
 DOMAINS = (  # in the order in which intents are drawn

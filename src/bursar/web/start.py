@@ -24,10 +24,11 @@ from pydantic import BaseModel, Field
 
 from bursar.annotation.projects import Wishes, create_project, draft_project, full_cost, listed_task, money_text
 from bursar.campaign.participants import Observer
-from bursar.corpus import Corpus, describe_task, guess_format, read
+from bursar.corpus import Corpus, guess_format, read
 from bursar.corpus.formats.table_files import Table
 from bursar.corpus.formats.tables import corpus_of_table, find_roles, read_table, table_format
 from bursar.corpus.metadata import shown_cell
+from bursar.corpus.schema import describe_task
 from bursar.errors import BursarError, ConfigError
 from bursar.tasks import Task
 from bursar.web.accounts import same_secret

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bursar.campaign.state import ItemRequest
 from bursar.corpus import CorpusBuilder
-from bursar.corpus.formats.label_studio_config import read_config
+from bursar.corpus.formats.label_studio import read_config
 from bursar.errors import SchemaError
 from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, config_for, key_of, task_of
 from tests.corpus import corpora

@@ -6,7 +6,7 @@ A format is one module of this package: ``sniff``, ``read`` and ``write``, regis
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from inspect import signature
 from itertools import islice
@@ -15,8 +15,9 @@ from pkgutil import iter_modules
 from typing import Any
 
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
-from bursar.corpus.formats.tables import SUFFIXES, read_frame, table_format
+from bursar.corpus.formats.format import FORMATS, Format, check_options, numbered_lines
+from bursar.corpus.formats.tables import TABLES, table_format
+from bursar.corpus.formats.tables import read as read_any_table
 from bursar.corpus.schema import describe_task, with_schema
 from bursar.errors import ConfigError, DataError
 
@@ -69,27 +70,24 @@ def read(
     (2, 'refund me please', {'Ticket': 8}, ('order', 'refund'))
     """
     schema = {name: describe_task(task) for name, task in (tasks or {}).items()}
-    given: dict[str, Any] = {
-        key: value for key, value in (("text", text), ("id", id), ("labels", labels)) if value is not None
-    }
+    roles: dict[str, Any] = {"text": text, "id": id, "labels": labels}
+    given = {role: column for role, column in roles.items() if column is not None}
     if not isinstance(source, str | Path):
         if not hasattr(source, "iloc") or not hasattr(source, "columns"):
             raise ConfigError(f"cannot read a {type(source).__name__}", fix="give a path or a pandas DataFrame")
-        return read_frame(source, schema=schema, **given, **options)
+        return read_any_table(source, schema=schema, **given, **options)
     path = Path(source)
     if format is None and given and not path.is_dir() and not _takes(_guessed(path), given):
         format = table_format(path)
     chosen = _guessed(path) if format is None else FORMATS[format]
     if unknown := [role for role in given if not _takes(chosen, [role])]:
-        raise ConfigError(
-            f"{path} is read as {chosen.name}, which has no columns to name",
-            fix=f"leave out {' and '.join(unknown)}, or give a table, such as .csv or .xlsx",
-        )
+        fix = f"leave out {' and '.join(unknown)}, or give a table, such as .csv or .xlsx"
+        raise ConfigError(f"{path} is read as {chosen.name}, which has no columns to name", fix=fix)
     options |= given
     takes_schema = "schema" in signature(chosen.read).parameters
     if schema and takes_schema:
         options["schema"] = schema
-    _check_options(chosen.name, chosen.read, options)
+    check_options(chosen.name, chosen.read, options)
     corpus = chosen.read(path, **options)
     return corpus if takes_schema or not schema else with_schema(corpus, schema)
 
@@ -106,7 +104,6 @@ def _guessed(path: Path) -> Format:
 
 
 def _takes(format: Format, options: Iterable[str]) -> bool:
-    """Whether the reader of a format has these options."""
     return set(options) <= signature(format.read).parameters.keys()
 
 
@@ -121,7 +118,7 @@ def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None
     20
     """
     chosen = FORMATS[format]
-    _check_options(chosen.name, chosen.write, options)
+    check_options(chosen.name, chosen.write, options)
     chosen.write(corpus, Path(path), **options)
 
 
@@ -133,14 +130,6 @@ def columns_left_out(corpus: Corpus, format: str) -> list[str]:
     >>> columns_left_out(corpus, "doccano"), columns_left_out(corpus, "xlsx")
     (['Agent'], [])
     """
-    if corpus.metadata is None or format in (*SUFFIXES.values(), "jsonl") or not len(corpus):
+    if corpus.metadata is None or format in (*TABLES, "jsonl") or not len(corpus):
         return []
     return [name for name, cell in corpus[0].metadata.items() if str(cell) != corpus[0].id]
-
-
-def _check_options(format: str, function: Callable[..., object], options: Iterable[str]) -> None:
-    known = [name for name in signature(function).parameters if name not in ("corpus", "path", "kind")]
-    for option in options:
-        if option not in known:
-            fix = f"it has {', '.join(name for name in known if name != 'schema') or 'none'}"
-            raise ConfigError(f"format {format!r} has no option {option!r} here", fix=fix)

@@ -14,26 +14,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import (
-    AnnotationOptions,
-    ToWords,
-    check_word_spans,
-    in_characters,
-    in_words,
-    read_span,
-)
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
+from bursar.corpus.formats.characters import AnnotationOptions, ToWords, in_characters, in_words, read_span, words_of
 from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
-from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
-from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.corpus.words import find_words
+from bursar.corpus.formats.json_files import Record, first_object, json_array, write_json_array
+from bursar.corpus.formats.write_checks import WriteChecks, stated
 from bursar.errors import DataError, LabelError, SchemaError
 from bursar.tasks import Classification, Regression, Tagging, Task, make_task
 
@@ -54,11 +46,11 @@ def _records_file(path: Path) -> Path:
 
 def read(
     path: Path,
-    schema: Mapping[str, Any] | None = None,
+    schema: Schema = None,
     text: str | None = None,
     several: str = "refuse",
     cut: str = "refuse",
-    skip: str | Iterable[str] = (),
+    skip: Names = (),
 ) -> Corpus:
     """Read the folder of a dataset, or a file of records; options as for ``label-studio``, ``skip`` names questions."""
     options = AnnotationOptions(several, cut, frozenset(parse_names(skip)))
@@ -123,7 +115,7 @@ def _question(name: str, about: Mapping[str, Any]) -> Task:
     raise SchemaError(f"question {name!r} is of type {about['type']!r}, which is no known kind", fix=f"skip = {name}")
 
 
-def _announce(builder: CorpusBuilder, record: dict[str, Any], skip: Collection[str]) -> None:
+def _announce(builder: CorpusBuilder, record: Record, skip: Collection[str]) -> None:
     """Add tasks that are not in the settings, inferred from their answers."""
     responses = record.get("responses")
     for name, answers in (responses if isinstance(responses, dict) else {}).items():
@@ -138,9 +130,7 @@ def _announce(builder: CorpusBuilder, record: dict[str, Any], skip: Collection[s
 
 
 # -- one record -----------------------------------------------------------------------------------------------------
-def _read_record(
-    builder: CorpusBuilder, record: dict[str, Any], unnamed: str, field: str, options: AnnotationOptions
-) -> None:
+def _read_record(builder: CorpusBuilder, record: Record, unnamed: str, field: str, options: AnnotationOptions) -> None:
     name = record.get("id")
     id = str(name) if type(name) in (str, int) and name != "" else unnamed
     fields, metadata, responses = (record.get(key) or {} for key in ("fields", "metadata", "responses"))
@@ -152,18 +142,16 @@ def _read_record(
         raise builder.error(f"it has no text field {field!r}", item=id, fix=f"text = one of: {known}")
     strings = builder.strings(id, metadata.get("split"), pair=fields.get("pair"), group=metadata.get("group"))
     with builder.locating(id):
-        words_at = find_words(text) if "words" not in metadata else _read_word_spans(metadata["words"], text)
+        words_at = words_of({"words": _word_ends(metadata["words"])} if "words" in metadata else {}, text)
         to_words = partial(in_words, text, words_at, cut=options.cut)
-        labels: dict[str, Any] = {}
+        labels: Record = {}
         for task, answers in responses.items():
             if task not in options.skip and answers:
                 labels |= _answer(builder, task, answers, to_words, options)
     builder.add(id, text=text, words=words_at, labels=labels, **strings)
 
 
-def _answer(
-    builder: CorpusBuilder, name: str, answers: Any, to_words: ToWords, options: AnnotationOptions
-) -> dict[str, Any]:
+def _answer(builder: CorpusBuilder, name: str, answers: Any, to_words: ToWords, options: AnnotationOptions) -> Record:
     """The label from the responses to one question; empty if there is none."""
     if not isinstance(answers, list) or not all(isinstance(answer, dict) for answer in answers):
         raise LabelError(f"the responses to {name!r} must be a list of objects")
@@ -177,22 +165,21 @@ def _answer(
     if isinstance(task, Tagging):
         spans = value if isinstance(value, list) else [value]
         return {name: [read_span(span, to_words, f"a span of {name!r}") for span in spans]}
-    if isinstance(task, Classification) and isinstance(value, list):
-        if len(value) > 1:
-            raise LabelError(f"an item has one class, and {name!r} has {len(value)} here")
-        return {name: value[0]} if value else {}
-    return {name: value}
+    classes = value if isinstance(task, Classification) and isinstance(value, list) else [value]
+    if len(classes) > 1:
+        raise LabelError(f"an item has one class, and {name!r} has {len(classes)} here")
+    return {name: classes[0]} if classes else {}
 
 
-def _read_word_spans(words: Any, text: str) -> list[list[int]]:
+def _word_ends(words: Any) -> list[Any]:
     """Parse ``0-4 5-7``, since metadata are strings."""
     cells = words.split() if isinstance(words, str) else [words]
     pairs = [re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", str(cell)) for cell in cells]
-    return check_word_spans([[int(pair[1]), int(pair[2])] if pair else words for pair in pairs], text)
+    return [[int(pair[1]), int(pair[2])] if pair else words for pair in pairs]
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: str = NO_USER) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = (), user: str = NO_USER) -> None:
     """Write the folder of a dataset. ``user`` is the id of the Argilla user who gives the labels."""
     checks = WriteChecks(corpus, "argilla", lose)
     checks.refuse("images")
@@ -208,11 +195,11 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: st
         write_json_array(records, (_written(checks, at, user) for at in range(len(corpus))))
 
 
-def _written_question(checks: WriteChecks, task: Task) -> dict[str, Any]:
+def _written_question(checks: WriteChecks, task: Task) -> Record:
     if not NAME.fullmatch(task.name) or task.name in ("text", "pair"):
         raise checks.error(f"has no question called {task.name!r}", fix="rename it: small letters, digits, _ and -")
-    options: list[dict[str, Any]] = [{"value": label, "text": label} for label in task.labels]
-    about: dict[str, Any]
+    options = [{"value": label, "text": label} for label in task.labels]
+    about: Record
     match task:
         case Classification():
             about = {"type": "label_selection", "options": options}
@@ -227,11 +214,11 @@ def _written_question(checks: WriteChecks, task: Task) -> dict[str, Any]:
     return {"name": task.name, "title": task.name, "description": None, "required": True, "settings": about}
 
 
-def _written(checks: WriteChecks, at: int, user: str) -> dict[str, Any]:
+def _written(checks: WriteChecks, at: int, user: str) -> Record:
     corpus = checks.corpus
     item = corpus[at]
-    metadata = {"split": item.split} | ({"group": item.group} if item.group is not None else {})
-    if item.spans != find_words(item.text or ""):
+    metadata = stated(item)
+    if "words" in metadata:
         metadata["words"] = " ".join(f"{start}-{end}" for start, end in item.spans)
     fields = {"text": item.text} | ({"pair": item.pair or ""} if corpus.pairs is not None else {})
     responses = {task: [{"value": _value(checks, item, task), "user_id": user}] for task in item.labels}
@@ -242,8 +229,8 @@ def _value(checks: WriteChecks, item: Item, task: str) -> Any:
     label = item.labels[task]
     match checks.corpus.schema[task]:
         case Tagging():
-            ends = [(in_characters(item.spans, start, end), kind) for start, end, kind in label]
-            return [{"start": start, "end": end, "label": kind} for (start, end), kind in ends]
+            ends = [(*in_characters(item.spans, start, end), kind) for start, end, kind in label]
+            return [{"start": start, "end": end, "label": kind} for start, end, kind in ends]
         case Regression():
             if label % 1:
                 raise checks.error(f"rates by whole numbers, not by {label}", item)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, LabelError
 
 T = TypeVar("T")
@@ -41,20 +42,18 @@ class AnnotationOptions:
         check_cut(self.cut)
 
     def pick(self, answers: Sequence[T], what: str) -> T:
-        """The answer that counts."""
         if self.several == "refuse" and any(answer != answers[0] for answer in answers):
             raise LabelError(f"two {what} disagree", fix="several = first or last says which one counts")
         return answers[-1 if self.several == "last" else 0]
 
 
-def check_word_spans(words: Any, text: str) -> list[list[int]]:
-    """Check the words of a file: ``[[start, end], …]`` within the text, in order, without overlap.
+def words_of(about: Mapping[str, Any], text: str) -> Sequence[Sequence[int]]:
+    """The words of an item: those that its record states, else those found by rule."""
+    return check_word_spans(about["words"], text) if "words" in about else find_words(text)
 
-    >>> check_word_spans([[0, 4], [3, 7]], "book it")
-    Traceback (most recent call last):
-        ...
-    bursar.errors.LabelError: words must be [start, end] in characters, in order, without overlap; [3, 7] is not
-    """
+
+def check_word_spans(words: Any, text: str) -> list[list[int]]:
+    """Check the words of a file: ``[[start, end], …]`` within the text, in order, without overlap."""
     last, length = 0, len(text)
     word, spans = words, words if isinstance(words, list) else [words]
     try:
@@ -70,26 +69,12 @@ def check_word_spans(words: Any, text: str) -> list[list[int]]:
 
 
 def in_characters(words_at: WordSpans, start: int, end: int) -> tuple[int, int]:
-    """Convert a span of words to a span of characters.
-
-    >>> in_characters([(0, 4), (5, 7)], 0, 2)
-    (0, 7)
-    """
+    """Convert a span of words to a span of characters."""
     return words_at[start][0], words_at[end - 1][1]
 
 
 def in_words(text: str, words_at: WordSpans, start: Any, end: Any, cut: str = "refuse") -> tuple[int, int]:
-    """Convert a span of characters to words. It may include spaces around them, but not part of a word.
-
-    >>> in_words("book it now", [(0, 4), (5, 7), (8, 11)], 5, 11)
-    (1, 3)
-    >>> in_words("book it now", [(0, 4), (5, 7), (8, 11)], 2, 8, cut="widen")
-    (0, 2)
-    >>> in_words("book it now", [(0, 4), (5, 7), (8, 11)], 2, 7)
-    Traceback (most recent call last):
-        ...
-    bursar.errors.LabelError: the span 2 to 7 ('ok it') cuts the word 'book' in two. Fix: cut = widen takes whole words
-    """
+    """Convert a span of characters to words. It may include spaces around them, but not part of a word."""
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
         raise LabelError(f"a span must be two numbers within the {len(text)} characters, not {start!r} and {end!r}")
     first = bisect_right([word[1] for word in words_at], start)
@@ -117,11 +102,7 @@ def _short(text: str) -> str:
 
 
 def from_utf16(text: str, start: int, end: int, said: str) -> tuple[int, int]:
-    """Correct a span that was counted in UTF-16 units, as browsers count; the quoted text shows which.
-
-    >>> from_utf16("😀 at seven", 5, 10, "seven"), from_utf16("😀 at seven", 6, 11, "seven")
-    ((5, 10), (5, 10))
-    """
+    """Correct a span that was counted in UTF-16 units, as browsers count; the quoted text shows which."""
     if text[start:end] == said:
         return start, end
     units = text.encode("utf-16-le")

@@ -14,29 +14,21 @@ scheme, so reading a file and writing it with ``scheme=…`` converts it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import (
-    FORMATS,
-    FileReader,
-    Format,
-    blank_cells,
-    first_lines,
-    parse_names,
-    read_files,
-    spans_at,
-)
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, blank_cells, first_lines, parse_names, read_files
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import join_tokens
 from bursar.errors import ConfigError
 from bursar.tasks import Tagging
 from bursar.tasks.schemes import SCHEMES
 
+Row = tuple[int, list[str]]  # its line and its cells
 SUFFIXES = (".txt", ".conll", ".bio", ".iob", ".tsv", "")
 DOCUMENT = "-DOCSTART-"
 WORD, SKIPPED = "word", "_"
@@ -52,17 +44,17 @@ def sniff(path: Path) -> bool:
     return bool(rows) and len(rows[0]) > 1 and all(len(r) == len(rows[0]) and TAG.fullmatch(r[-1]) for r in rows)
 
 
-def read(path: Path, columns: str | Sequence[str] | None = None, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read(path: Path, columns: Names = (), schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one file per split.
 
     ``columns`` names every column: ``word``, a task, or ``_`` for one to skip. Columns called pos, upos or xpos have a
     label for every word, others have spans; ``schema`` overrides this.
     """
-    names = None if columns is None else _column_names(columns)
+    names = _column_names(columns) if columns else []
     return read_files(path, SUFFIXES, partial(_read_file, columns=names), schema)
 
 
-def _column_names(columns: str | Sequence[str]) -> list[str]:
+def _column_names(columns: Names) -> list[str]:
     names = parse_names(columns)
     named = [name for name in names if name != SKIPPED]
     if WORD not in named or len(set(named)) != len(named):
@@ -77,27 +69,20 @@ def _cells(line: str) -> list[str]:
     return blank_cells(line)
 
 
-def _kind(numbered: tuple[int, list[str]]) -> str:
-    """What a line is: blank (empty), the start of a document, or a word."""
-    cells = numbered[1]
-    return "" if not cells else DOCUMENT if cells[0] == DOCUMENT else WORD
-
-
-def _read_file(reader: FileReader, columns: Sequence[str] | None) -> None:
+def _read_file(reader: FileReader, columns: Sequence[str]) -> None:
     names: Sequence[str] = ()  # of the columns, from the first sentence on
     group: str | None = None
     numbered = ((reader.line or 1, _cells(line)) for line in reader.lines())
-    for kind, found in groupby(numbered, _kind):
+    for kind, found in groupby(numbered, lambda pair: pair[1] and (DOCUMENT if pair[1][0] == DOCUMENT else WORD)):
+        rows = [*found]
         if kind == DOCUMENT:
-            for _ in found:
-                group = reader.next_id(f"{reader.split}-doc")
+            group = [reader.next_id(f"{reader.split}-doc") for _ in rows][-1]
         elif kind == WORD:
-            rows = [*found]
             names = names or _declare(reader, columns, *rows[0])
             _read_sentence(reader, names, rows, group)
 
 
-def _declare(reader: FileReader, columns: Sequence[str] | None, line: int, cells: list[str]) -> Sequence[str]:
+def _declare(reader: FileReader, columns: Sequence[str], line: int, cells: list[str]) -> Sequence[str]:
     """Add the tasks of the columns; return the names of all columns."""
     reader.line, width = line, len(cells)
     if width < 2:
@@ -110,9 +95,7 @@ def _declare(reader: FileReader, columns: Sequence[str] | None, line: int, cells
     return names
 
 
-def _read_sentence(
-    reader: FileReader, names: Sequence[str], rows: list[tuple[int, list[str]]], group: str | None
-) -> None:
+def _read_sentence(reader: FileReader, names: Sequence[str], rows: list[Row], group: str | None) -> None:
     for reader.line, cells in rows:
         if len(cells) != len(names) or "" in cells:
             raise reader.error(f"expected {len(names)} cells ({', '.join(names)}), not {cells}")
@@ -125,17 +108,12 @@ def _read_sentence(
     for name, tags in columns.items():
         task = reader.task(name)
         every_word = isinstance(task, Tagging) and task.every_word
-        labels[name] = list(tags) if every_word else spans_at(reader, tags, lines)
+        labels[name] = list(tags) if every_word else reader.spans_at(tags, lines)
     reader.add(reader.next_id(), split=reader.split, text=text, words=words, group=group, labels=labels)
 
 
 def write(
-    corpus: Corpus,
-    path: Path,
-    columns: str | Sequence[str] | None = None,
-    scheme: str = "IOB2",
-    separator: str = " ",
-    lose: str | Collection[str] = (),
+    corpus: Corpus, path: Path, columns: Names = (), scheme: str = "IOB2", separator: str = " ", lose: Names = ()
 ) -> None:
     """Write a folder with train.txt, valid.txt and test.txt, or one file; ``scheme`` is IO, IOB1, IOB2 or BIOES.
 
@@ -145,7 +123,7 @@ def write(
         fix = f"use one of {SCHEMES}, and a space or a tab"
         raise ConfigError(f"scheme = {scheme!r}, separator = {separator!r}", fix=fix)
     checks = WriteChecks(corpus, "conll", lose)
-    checks.refuse("images", "pairs", "spacing")
+    checks.refuse("images", "pairs", "spacing", "wordless")
     names = _columns_to_write(checks, columns)
     with checks.writing(path, SUFFIXES, {"dev": "valid"}) as files:
         for split, file in files:
@@ -162,9 +140,9 @@ def write(
                 file.write("\n")
 
 
-def _columns_to_write(checks: WriteChecks, columns: str | Sequence[str] | None) -> Sequence[str]:
+def _columns_to_write(checks: WriteChecks, columns: Names) -> Sequence[str]:
     schema = checks.corpus.schema
-    if columns is None:
+    if not columns:
         usual = CONLL2003 if len(schema) > 1 else (WORD, "entities")
         checks.tasks([Tagging(name, every_word=name in EVERY_WORD) for name in usual[1:]], needed=usual[1:])
         return usual
@@ -183,8 +161,6 @@ def _rows(checks: WriteChecks, item: Item, names: Sequence[str], scheme: str) ->
             columns.append(checks.label(item, name))
         else:
             columns.append([SKIPPED] * len(item.words) if task is None else checks.tags(item, name, scheme))
-    if not item.words:
-        raise checks.error("cannot store a sentence without words", item)
     if DOCUMENT in columns[0]:
         raise checks.error(f"takes {DOCUMENT} for the start of a document, not for a word", item)
     return zip(*columns, strict=True)

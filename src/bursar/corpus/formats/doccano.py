@@ -13,17 +13,15 @@ and ``words`` as metadata and exports them again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import ToWords, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
+from bursar.corpus.formats.characters import ToWords, check_cut, in_characters, in_words, words_of
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
-from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
-from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.corpus.words import find_words
+from bursar.corpus.formats.json_files import Record, first_line_object, json_lines, write_json_lines
+from bursar.corpus.formats.write_checks import WriteChecks, stated
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Relations, Tagging
 
@@ -39,7 +37,7 @@ def sniff(path: Path) -> bool:
     return "text" in record and any(lists) and "spans" not in record and "answer" not in record
 
 
-def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
+def read(path: Path, schema: Schema = None, cut: str = "refuse") -> Corpus:
     """Read a file, or a folder with one file per split; ``cut = widen`` widens spans to whole words."""
     return read_files(path, SUFFIXES, partial(_read_file, cut=check_cut(cut)), schema)
 
@@ -51,11 +49,10 @@ def _read_file(reader: FileReader, cut: str) -> None:
         _read_item(reader, record, spans, cut)
 
 
-def _declare(reader: FileReader, records: list[dict[str, Any]]) -> bool:
+def _declare(reader: FileReader, records: list[Record]) -> bool:
     """Add the tasks of the records to the corpus; return whether ``label`` is a list of spans."""
     either = [record[key] for record in records for key in EITHER if isinstance(record.get(key), list)]
-    spans = any(isinstance(label, list) for labels in either for label in labels)
-    classes = any(isinstance(label, str) for labels in either for label in labels)
+    spans, classes = (any(isinstance(label, kind) for labels in either for label in labels) for kind in (list, str))
     if not spans and not classes:
         spans = "entities" in reader and "label" not in reader
     keys = {key for record in records for key in record}
@@ -68,7 +65,7 @@ def _declare(reader: FileReader, records: list[dict[str, Any]]) -> bool:
     return spans
 
 
-def _read_item(reader: FileReader, record: dict[str, Any], spans: bool, cut: str) -> None:
+def _read_item(reader: FileReader, record: Record, spans: bool, cut: str) -> None:
     name, text = record.get("id", reader.line_id()), record.get("text")
     if type(name) not in (str, int):
         raise reader.error(f"id must be a string or a number, not {name!r}")
@@ -77,19 +74,19 @@ def _read_item(reader: FileReader, record: dict[str, Any], spans: bool, cut: str
         raise reader.error("an item needs a text", item=id)
     strings = reader.strings(id, split=record.get("split"), group=record.get("group"))
     with reader.locating(id):
-        words_at = find_words(text) if "words" not in record else check_word_spans(record["words"], text)
+        words_at = words_of(record, text)
         labels = _labels(record, spans, partial(in_words, text, words_at, cut=cut))
     reader.add(id, text=text, words=words_at, labels=labels, **strings)
 
 
-def _labels(record: dict[str, Any], spans: bool, to_words: ToWords) -> dict[str, Any]:
+def _labels(record: Record, spans: bool, to_words: ToWords) -> Record:
     classes, entities = record.get("cats"), record.get("entities")
     for key in EITHER:
         if record.get(key) is not None and spans:
             entities = record[key]
         elif record.get(key) is not None:
             classes = record[key]
-    labels: dict[str, Any] = {}
+    labels: Record = {}
     if classes is not None and (label := _class(classes)) is not None:
         labels["label"] = label
     if entities is not None:
@@ -145,7 +142,7 @@ def _relations(relations: Any, entities: list[tuple[Any, list[Any]]]) -> list[An
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write all splits to one file."""
     checks = WriteChecks(corpus, "doccano", lose)
     checks.refuse("images", "pairs")
@@ -155,14 +152,10 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     write_json_lines(path, (_written(checks, item) for item in checks.items()))
 
 
-def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
+def _written(checks: WriteChecks, item: Item) -> Record:
     tasks = set(checks.corpus.schema)
     spans = [[*in_characters(item.spans, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
-    record: dict[str, Any] = {"id": item.id, "split": item.split, "text": item.text}
-    if item.group is not None:
-        record["group"] = item.group
-    if item.spans != find_words(item.text or ""):
-        record["words"] = item.spans
+    record: Record = {"id": item.id, "text": item.text, **stated(item)}
     if "label" in item.labels:
         record["cats" if "entities" in tasks else "label"] = [item.labels["label"]]
     if "entities" in item.labels and "relations" not in tasks:
@@ -179,7 +172,7 @@ def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
     return record
 
 
-def _relation(checks: WriteChecks, item: Item, relation: list[Any]) -> dict[str, Any]:
+def _relation(checks: WriteChecks, item: Item, relation: list[Any]) -> Record:
     *ends, label = relation
     entities = item.labels.get("entities", [])
     for end in ends:

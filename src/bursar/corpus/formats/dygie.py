@@ -10,21 +10,20 @@ here, and become spans of the sentence with an exclusive end. Relations take the
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, numbered_id, read_files
-from bursar.corpus.formats.json_files import first_line_object, json_lines
+from bursar.corpus.formats.json_files import Record, first_line_object, json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import join_tokens
 from bursar.errors import LabelError
 from bursar.tasks import Relations, Tagging
 
 SUFFIXES = (".json", ".jsonl")
-ENTITIES, RELATIONS = Tagging("entities"), Relations("relations")
+COLUMNS = {"ner": Tagging("entities"), "relations": Relations("relations")}
 
 
 def sniff(path: Path) -> bool:
@@ -33,7 +32,7 @@ def sniff(path: Path) -> bool:
     return isinstance(record.get("sentences"), list) and "text" not in record
 
 
-def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read(path: Path, schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one file per split."""
     return read_files(path, SUFFIXES, _read_file, schema)
 
@@ -43,28 +42,25 @@ def _read_file(reader: FileReader) -> None:
         _read_document(reader, record)
 
 
-def _read_document(reader: FileReader, record: dict[str, Any]) -> None:
+def _read_document(reader: FileReader, record: Record) -> None:
     key = record.get("doc_key", numbered_id(reader.split, reader.line or 0))
     if not isinstance(key, str) or not key:
         raise reader.error(f"doc_key must be a string, not {key!r}")
     sentences = _lists(reader, record.get("sentences"), "sentences", None)
     if not sentences:
         raise reader.error("the document has no sentences", item=key)
-    known = [name for name in ("ner", "relations") if name in record]
-    columns = {name: _lists(reader, record[name], name, len(sentences)) for name in known}
-    if "ner" in columns:
-        reader.declare(ENTITIES)
-    if "relations" in columns:
-        reader.declare(RELATIONS)
-        if "ner" not in columns:
-            raise reader.error("the document has relations but no entities", item=key)
+    columns = {name: _lists(reader, record[name], name, len(sentences)) for name in COLUMNS if name in record}
+    for name in columns:
+        reader.declare(COLUMNS[name])
+    if "relations" in columns and "ner" not in columns:
+        raise reader.error("the document has relations but no entities", item=key)
     start = 0
     for n, words in enumerate(sentences):
         id = f"{key}-{n}"
         if not all(isinstance(word, str) and word for word in words):
             raise reader.error("words must be strings that are not empty", item=id)
         sentence = range(start, start + len(words))
-        labels: dict[str, Any] = {}
+        labels: Record = {}
         with reader.locating(id):
             if "ner" in columns:
                 labels["entities"] = [_entity(entry, sentence) for entry in columns["ner"][n]]
@@ -79,7 +75,7 @@ def _read_document(reader: FileReader, record: dict[str, Any]) -> None:
 def _lists(reader: FileReader, value: Any, name: str, length: int | None) -> list[list[Any]]:
     if not isinstance(value, list) or not all(isinstance(entry, list) for entry in value):
         raise reader.error(f"{name} must be a list with a list for each sentence")
-    if length is not None and len(value) != length:
+    if length not in (None, len(value)):
         raise reader.error(f"{name} has {len(value)} lists for {length} sentences")
     return value
 
@@ -122,11 +118,11 @@ def _relation(entry: Any, sentence: range, types: dict[tuple[int, int], set[Any]
     return [*ends, entry[4]]
 
 
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write a folder with one file per split, or one file. Consecutive items of one group are a document."""
     checks = WriteChecks(corpus, "dygie", lose)
     checks.refuse("images", "pairs", "spacing")
-    checks.tasks([ENTITIES, RELATIONS])
+    checks.tasks(COLUMNS.values())
     with checks.writing(path, SUFFIXES) as files:
         for split, file in files:
             for number, (_, items) in enumerate(groupby(checks.items(split), lambda i: i.group or i.id), start=1):
@@ -134,16 +130,15 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _document(checks: WriteChecks, items: list[Item], unnamed: str) -> dict[str, Any]:
+def _document(checks: WriteChecks, items: list[Item], unnamed: str) -> Record:
     """One document; the key is left out if reading would give the same name without it."""
     key = items[0].group or unnamed
-    record: dict[str, Any] = {} if key == unnamed else {"doc_key": key}
+    record: Record = {} if key == unnamed else {"doc_key": key}
     record["sentences"] = [item.words for item in items]
-    labelled = {task: [item for item in items if task in item.labels] for task in ("entities", "relations")}
-    for task, having in labelled.items():
-        if having and len(having) < len(items):
-            bare = next(item for item in items if task not in item.labels)
-            raise checks.error(f"labels whole documents, and task {task!r} has labels for some sentences only", bare)
+    for task in ("entities", "relations"):
+        bare = [item for item in items if task not in item.labels]
+        if 0 < len(bare) < len(items):
+            raise checks.error(f"labels whole documents, and task {task!r} has labels for some sentences only", bare[0])
     start = 0
     for n, item in enumerate(items):
         checks.group(item, key)

@@ -9,15 +9,16 @@ import os
 import shutil
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import SPLITS, Corpus
+from bursar.corpus.corpus import SPLITS, Corpus, Names, Schema
 from bursar.errors import ConfigError, DataError, LabelError
 from bursar.registry import Registry
 from bursar.tasks.schemes import Span, spans_of_tags, split_tag
@@ -41,14 +42,36 @@ class Format:
 FORMATS: Registry[Format] = Registry("format", "bursar.formats")
 
 
+def check_options(format: str, function: Callable[..., object], options: Iterable[str]) -> None:
+    """Refuse options that a reader or writer does not have."""
+    known = [name for name in signature(function).parameters if name not in ("corpus", "path", "source", "kind")]
+    for option in options:
+        if option not in known:
+            fix = f"it has {', '.join(name for name in known if name != 'schema') or 'none'}"
+            raise ConfigError(f"format {format!r} has no option {option!r} here", fix=fix)
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a file to read its bytes, which may be compressed."""
+    return cast(IO[bytes], gzip.open(path) if path.suffix == ".gz" else open(path, "rb"))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file, which may be compressed."""
+    try:
+        with opened(path) as file:
+            return file.read()
+    except (OSError, EOFError, zlib.error) as wrong:
+        raise DataError(f"cannot be read: {wrong}", path=path) from None
+
+
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file, numbered from 1, without line ends (``\\n`` or ``\\r\\n``) and byte order mark.
 
     Only ``\\n`` ends a line: a text may contain other Unicode line separators.
     """
-    opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rb") as file:
+        with opened(path) as file:
             for number, raw in enumerate(file, start=1):
                 if number == 1 and raw.startswith(codecs.BOM_UTF8):
                     raw = raw[3:]
@@ -71,31 +94,27 @@ def head_of(path: Path, lines: int = 20) -> list[str]:
 
 
 def split_of(name: str) -> str | None:
-    """The split that a file name indicates.
-
-    >>> split_of("alarm_eval.tsv"), split_of("en_ewt-ud-train.conllu"), split_of("notes.txt")
-    ('dev', 'train', None)
-    """
+    """The split that a file name indicates."""
     parts = name.lower().replace("-", ".").replace("_", ".").split(".")
     return next((SPLIT_NAMES[part] for part in parts if part in SPLIT_NAMES), None)
 
 
 def split_files(path: Path, suffixes: Sequence[str]) -> list[tuple[str, Path]]:
-    """The data files of a folder by split (train, dev, test first), or a single file with its split.
-
-    A file may be compressed: ``train.txt.gz`` counts as ``.txt``.
-    """
+    """The files of a folder, compressed or not, by split (train, dev, test first), or a single file with its split."""
     if not path.is_dir():
         return [(split_of(path.name) or "train", path)]
-    found = [
-        (split, file)
-        for file in sorted(path.iterdir())
-        if file.is_file()
-        and not file.name.startswith(".")
-        and Path(file.name.removesuffix(".gz")).suffix in suffixes
-        and (split := split_of(file.name))
-    ]
+    files = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith(".")]
+    files = [file for file in files if Path(file.name.removesuffix(".gz")).suffix in suffixes]
+    found = [(split, file) for file in files if (split := split_of(file.name))]
     return sorted(found, key=lambda pair: (SPLITS.index(pair[0]), pair[1].name))
+
+
+def only_file(path: Path, suffix: str) -> Path:
+    """A file, or the only one with this suffix in a folder."""
+    files = list(path.glob(f"*{suffix}")) if path.is_dir() else [path]
+    if len(files) != 1:
+        raise DataError(f"the folder must hold one {suffix} file, not {len(files)}", path=path)
+    return files[0]
 
 
 def first_lines(path: Path, suffixes: Sequence[str], lines: int = 20) -> list[str]:
@@ -107,10 +126,11 @@ def first_lines(path: Path, suffixes: Sequence[str], lines: int = 20) -> list[st
 class FileReader(CorpusBuilder):
     """A corpus builder that reads files one after the other: their lines, splits, and ids for items without any."""
 
-    def __init__(self, schema: Mapping[str, Any] | None = None) -> None:
+    file = Path()  # the file that is being read
+    prefix = "line"  # of ids made from line numbers
+
+    def __init__(self, schema: Schema = None) -> None:
         super().__init__(schema)
-        self.file = Path()  # the file that is being read
-        self.prefix = "line"  # of ids made from line numbers
         self.counter = IdCounter()
 
     def lines(self) -> Iterator[str]:
@@ -125,15 +145,21 @@ class FileReader(CorpusBuilder):
         return self.counter.next(prefix or self.split)
 
     def line_id(self) -> str:
-        """An id from the line number."""
         return numbered_id(self.prefix, self.line or 0)
+
+    def spans_at(self, tags: Sequence[str], lines: Iterable[int], item: str | None = None) -> list[Span]:
+        """The spans of tags on these lines; an error names the line of the invalid tag."""
+        try:
+            return spans_of_tags(tags)
+        except LabelError:
+            for self.line, tag in zip(lines, tags, strict=True):
+                with self.locating(item):
+                    split_tag(tag)
+            raise
 
 
 def read_files(
-    path: Path,
-    suffixes: Sequence[str],
-    read_file: Callable[[FileReader], None],
-    schema: Mapping[str, Any] | None = None,
+    path: Path, suffixes: Sequence[str], read_file: Callable[[FileReader], None], schema: Schema = None
 ) -> Corpus:
     """Find the files of a path, read each with ``read_file``, and build the corpus; an empty file is an error."""
     files = split_files(path, suffixes)
@@ -151,24 +177,8 @@ def read_files(
     return reader.build()
 
 
-def spans_at(reader: FileReader, tags: Sequence[str], lines: Iterable[int], item: str | None = None) -> list[Span]:
-    """The spans of tags on these lines; an error names the line of the invalid tag."""
-    try:
-        return spans_of_tags(tags)
-    except LabelError:
-        for reader.line, tag in zip(lines, tags, strict=True):
-            with reader.locating(item):
-                split_tag(tag)
-        raise
-
-
 class IdCounter(Counter[str]):
-    """Numbers items without ids over all files of a corpus, by prefix.
-
-    >>> counter = IdCounter()
-    >>> counter.next("train"), counter.next("train"), counter.next("dev")
-    ('train-000001', 'train-000002', 'dev-000001')
-    """
+    """Numbers items without ids over all files of a corpus, by prefix."""
 
     def next(self, prefix: str) -> str:
         self[prefix] += 1
@@ -176,20 +186,12 @@ class IdCounter(Counter[str]):
 
 
 def numbered_id(prefix: str, number: int) -> str:
-    """An id from a prefix and a number.
-
-    >>> numbered_id("train", 7)
-    'train-000007'
-    """
+    """An id from a prefix and a number."""
     return f"{prefix}-{number:06d}"
 
 
-def parse_names(option: str | Iterable[str]) -> list[str]:
-    """Parse an option that lists names: a list, or a string with commas.
-
-    >>> parse_names("word, pos"), parse_names(("word", "pos"))
-    (['word', 'pos'], ['word', 'pos'])
-    """
+def parse_names(option: Names) -> list[str]:
+    """Parse an option that lists names: a list, or a string with commas."""
     return [name.strip() for name in option.split(",") if name.strip()] if isinstance(option, str) else [*option]
 
 

@@ -7,13 +7,12 @@ Quotation marks are not special. A file without a label column gives items witho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from bursar.corpus.corpus import Corpus, Item, concatenate
+from bursar.corpus.corpus import Corpus, Item, Names, Schema, concatenate
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, head_of, numbered_id, replacing, split_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError, SchemaError
@@ -49,22 +48,13 @@ COLA = TextColumns(width=4, text=3, pair=None, label=1, has_header=False)
 
 
 def columns_of(first: str) -> TextColumns | None:
-    """The columns by a file's first line; ``None`` if it is not GLUE's.
-
-    >>> columns_of("index\\tsentence1\\tsentence2\\tlabel")
-    TextColumns(width=4, text=1, pair=2, label=3, is_score=False, has_header=True)
-    """
+    """The columns by a file's first line; ``None`` if it is not GLUE's."""
     cells = first.split("\t")
+    place: dict[str | None, int] = {name: at for at, name in reversed([*enumerate(cells)])}
     for text, pair in TEXTS:
-        if text in cells and (pair is None or pair in cells):
-            label = next((name for name in LABELS if name in cells), None)
-            return TextColumns(
-                width=len(cells),
-                text=cells.index(text),
-                pair=None if pair is None else cells.index(pair),
-                label=None if label is None else cells.index(label),
-                is_score=label == SCORE,
-            )
+        if text in place and (pair is None or pair in place):
+            label = next((name for name in LABELS if name in place), None)
+            return TextColumns(len(cells), place[text], place.get(pair), place.get(label), is_score=label == SCORE)
     return COLA if len(cells) == 4 and cells[1] in ("0", "1") and cells[2] in ("", "*") else None
 
 
@@ -89,24 +79,22 @@ def _task_files(path: Path) -> list[Path]:
     return [file for folder in _task_folders(path) for file in _files(folder)]
 
 
-def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read(path: Path, schema: Schema = None) -> Corpus:
     """Read a folder of tasks, the folder of one task, or one file, whose task is named after its folder."""
     if not path.is_dir():
         return _read_task(path.absolute().parent.name or "glue", [path], schema)
     folders = _task_folders(path)
     if not folders:
         raise DataError("the folder holds no train.tsv, dev.tsv or test.tsv, nor folders that do", path=path)
-    stated = dict(schema or {})
-    parts = []
-    for folder in folders:
-        name = folder.absolute().name
-        parts.append(_read_task(name, _files(folder), {name: stated.pop(name)} if name in stated else None))
-    if stated:
-        raise SchemaError(f"there is no folder for task {min(stated)!r} in {path}")
-    return concatenate(parts)
+    named = {folder.absolute().name: folder for folder in folders}
+    stated = schema or {}
+    if unknown := stated.keys() - named.keys():
+        raise SchemaError(f"there is no folder for task {min(unknown)!r} in {path}")
+    own = {name: {name: stated[name]} if name in stated else None for name in named}
+    return concatenate([_read_task(name, _files(folder), own[name]) for name, folder in named.items()])
 
 
-def _read_task(name: str, files: Iterable[Path], schema: Mapping[str, Any] | None) -> Corpus:
+def _read_task(name: str, files: Iterable[Path], schema: Schema) -> Corpus:
     reader = FileReader(schema)
     for reader.file in files:
         before = len(reader)
@@ -152,7 +140,7 @@ def _label(reader: FileReader, cell: str, is_score: bool) -> str | float:
         raise reader.error(f"the score {cell!r} is not a number") from None
 
 
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write one folder per task in ``path``, each with one file per split; files always have a header."""
     checks = WriteChecks(corpus, "glue", lose)
     checks.refuse("images", "groups", "words")

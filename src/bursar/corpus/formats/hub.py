@@ -11,36 +11,29 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
 from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, IdCounter, parse_names
-from bursar.corpus.formats.sentences import align_words, is_text_of_words
 from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.corpus.words import join_tokens
+from bursar.corpus.words import align_words, join_tokens
 from bursar.errors import ConfigError, DataError
 from bursar.tasks import Classification, Regression, Tagging, Task
 from bursar.tasks.schemes import spans_of_tags, split_tag
 
-PAIRS = (
-    ("text", "pair"),
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("question1", "question2"),
-    ("question", "sentence"),
-    ("question", "context"),
-)
+PAIRS = "text pair, sentence1 sentence2, premise hypothesis, question1 question2, question sentence, question context"
 ROLES = {
-    "words": ("tokens", "words"),
-    "text": ("text", "sentence", "utterance", "question"),
-    "pair": (),
-    "id": ("id", "idx"),
-    "group": ("group",),
+    "words": "tokens words",
+    "text": "text sentence utterance question",
+    "pair": "",
+    "id": "id idx",
+    "group": "group",
 }
+Tables = Mapping[str, Mapping[str, list[Any]]]  # columns by split
 TAG = re.compile(r"O|[BIESLU]-.+", re.DOTALL)
 NO_LABEL = -1
 SPLIT_NAME = re.compile(r"\w+(\.\w+)*")
@@ -62,10 +55,7 @@ def sniff(path: Path) -> bool:
 
 # -- reading --------------------------------------------------------------------------------------------------------
 def read(
-    path: Path,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    config: str | None = None,
-    schema: Mapping[str, Any] | None = None,
+    path: Path, columns: Mapping[str, Names] | None = None, config: str | None = None, schema: Schema = None
 ) -> Corpus:
     """Read a folder, or a dataset of the hub by name; ``config`` chooses one of its configurations.
 
@@ -121,11 +111,11 @@ def _columns(path: Path, data: Any) -> dict[str, list[Any]]:
 
 def _schema_of(description: str) -> dict[str, Any] | None:
     """The schema that ``write`` stored in the description, if there is one."""
+    record: Any = None
     with suppress(ValueError, RecursionError, TypeError):
         record = json.loads(description)
-        if isinstance(record, dict) and isinstance(record.get("bursar_tasks"), dict):
-            return dict(record["bursar_tasks"])
-    return None
+    tasks = record.get("bursar_tasks") if isinstance(record, dict) else None
+    return tasks if isinstance(tasks, dict) else None
 
 
 def _inner(feature: Any) -> Any:
@@ -146,11 +136,11 @@ def _roles(builder: CorpusBuilder, features: Mapping[str, Any], columns: Mapping
         if not fits(role, name):
             raise builder.error(f"column {name!r} cannot be the {role}", fix=f"it has {', '.join(features)}")
     if "text" not in roles and "words" not in roles:
-        both = next((pair for pair in PAIRS if fits("text", pair[0]) and fits("pair", pair[1])), None)
-        if both is not None:
-            roles |= {"text": both[0], "pair": both[1]}
+        pairs = [pair.split() for pair in PAIRS.split(",")]
+        both = next(((text, pair) for text, pair in pairs if fits("text", text) and fits("pair", pair)), None)
+        roles |= {} if both is None else {"text": both[0], "pair": both[1]}
     for role, names in ROLES.items():
-        known = [name for name in names if fits(role, name)]
+        known = [name for name in names.split() if fits(role, name)]
         if known and not (role == "text" and "words" in columns):
             roles.setdefault(role, known[0])
     if "text" not in roles and "words" not in roles:
@@ -159,10 +149,7 @@ def _roles(builder: CorpusBuilder, features: Mapping[str, Any], columns: Mapping
 
 
 def _tasks(
-    builder: CorpusBuilder,
-    features: Mapping[str, Any],
-    tables: Mapping[str, Mapping[str, list[Any]]],
-    columns: Mapping[str, Any],
+    builder: CorpusBuilder, features: Mapping[str, Any], tables: Tables, columns: Mapping[str, Any]
 ) -> dict[str, list[str] | None]:
     """Add the columns that are tasks to the builder; return the label names of each."""
     asked = parse_names(columns["labels"]) if "labels" in columns else None
@@ -194,27 +181,23 @@ def _tasks(
 def _tagging(builder: CorpusBuilder, name: str, names: list[str]) -> Tagging:
     """Spans if the names are tags, else one label per word, unless the schema says otherwise."""
     stated = builder.task(name)
-    if isinstance(stated, Tagging):
-        every_word = stated.every_word
-    else:
-        every_word = "O" not in names or not all(TAG.fullmatch(tag) for tag in names)
+    by_names = "O" not in names or not all(TAG.fullmatch(tag) for tag in names)
+    every_word = stated.every_word if isinstance(stated, Tagging) else by_names
     kinds = names if every_word else [split_tag(tag)[1] for tag in names if tag != "O"]
     return Tagging(name, tuple(dict.fromkeys(kinds)), every_word=every_word)
 
 
-def _ids(tables: Mapping[str, Mapping[str, list[Any]]], column: str | None) -> dict[str, list[str]]:
+def _ids(tables: Tables, column: str | None) -> dict[str, list[str]]:
     """An id for every item. If a column restarts in each split, the split is put before the number."""
-    counter = IdCounter()
+    counter, splits = IdCounter(), {name: SPLIT_NAMES.get(name, name) for name in tables}
     found: dict[str, list[str]] = {}
     for name, table in tables.items():
-        split = SPLIT_NAMES.get(name, name)
-        rows = len(next(iter(table.values()), []))
-        given = table[column] if column is not None and column in table else [None] * rows
-        found[name] = [counter.next(split) if id is None else str(id) for id in given]
+        given = table.get(column or "", [None] * len(next(iter(table.values()), [])))
+        found[name] = [counter.next(splits[name]) if id is None else str(id) for id in given]
     flat = [id for ids in found.values() for id in ids]
     if len(set(flat)) == len(flat):
         return found
-    return {name: [f"{SPLIT_NAMES.get(name, name)}-{id}" for id in ids] for name, ids in found.items()}
+    return {name: [f"{splits[name]}-{id}" for id in ids] for name, ids in found.items()}
 
 
 def _read_item(builder: CorpusBuilder, id: str, split: str, about: dict[str, Any], words_column: str | None) -> None:
@@ -246,7 +229,7 @@ def _label(builder: CorpusBuilder, id: str, task: str, value: Any, names: list[s
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write a folder for ``datasets.load_from_disk``, with one dataset per split."""
     datasets = _datasets()
     checks = WriteChecks(corpus, "huggingface", lose)
@@ -275,20 +258,14 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
 
 
 def _features(checks: WriteChecks, datasets: Any) -> Any:
-    """The columns: those of the items, then one per task."""
-    corpus = checks.corpus
-    string = datasets.Value("string")
-    columns: dict[str, Any] = {"id": string, "text": string}
+    corpus, string = checks.corpus, datasets.Value("string")
     tagged = any(isinstance(task, Tagging) for task in corpus.schema.values())
-    if tagged or next(checks.other_words(), None) is not None:
-        columns["tokens"] = datasets.Sequence(string)
-    if corpus.pairs is not None:
-        columns["pair"] = string
-    if corpus.groups is not None:
-        columns["group"] = string
-    taken = set(columns)
+    tokens = tagged or next(checks.other_words(), None) is not None
+    optional = {"pair": corpus.pairs is not None, "group": corpus.groups is not None}
+    own = ["id", "text", *["tokens"] * tokens, *(name for name, wanted in optional.items() if wanted)]
+    columns: dict[str, Any] = {name: datasets.Sequence(string) if name == "tokens" else string for name in own}
     for name, task in corpus.schema.items():
-        if name in taken:
+        if name in own:
             raise checks.error(f"has a column {name!r} of its own, and cannot have a task of that name")
         match task:
             case Classification() if task.labels:
@@ -315,7 +292,7 @@ def _row(
     row: dict[str, Any] = {"id": item.id, "text": item.text, "pair": item.pair, "group": item.group}
     if "tokens" in features:
         row["tokens"] = item.words
-        if not all(item.words) or not is_text_of_words(item):
+        if not all(item.words) or not item.is_its_words:
             raise checks.error("cannot hold a text that is more than its words and the blanks between them", item)
     for name, task in checks.corpus.schema.items():
         label = item.labels.get(name)

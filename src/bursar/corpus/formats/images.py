@@ -16,8 +16,7 @@ import math
 import re
 import struct
 import zipfile
-import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.corpus.corpus import SPLITS, Corpus
-from bursar.corpus.formats.format import FORMATS, FileReader, Format, replacing_bytes, split_of
+from bursar.corpus.corpus import SPLITS, Corpus, Names, Schema
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, only_file, read_bytes, replacing_bytes, split_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError
 from bursar.tasks import Classification
@@ -62,7 +61,7 @@ def _idx_files(path: Path, what: str) -> dict[str, Path]:
     return dict(sorted(found.items(), key=lambda pair: SPLITS.index(pair[0])))
 
 
-def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read_idx(path: Path, schema: Schema = None) -> Corpus:
     """Read a folder of IDX files, or the images of one split with the labels next to them."""
     files, labels = _idx_files(path, "images"), _idx_files(path, "labels")
     if not files:
@@ -90,12 +89,7 @@ def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
 
 def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
     """The array of an IDX file: two zeros, its type, its number of dimensions, their sizes, then its bytes."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            data = file.read()
-    except (OSError, EOFError, zlib.error) as wrong:
-        raise DataError(f"cannot be read: {wrong}", path=path) from None
+    data = read_bytes(path)
     if len(data) < 4 or data[:3] != bytes((0, 0, UBYTE)) or data[3] not in dimensions:
         raise DataError(f"not an IDX file of bytes in {' or '.join(map(str, dimensions))} dimensions", path=path)
     header = 4 + 4 * data[3]
@@ -110,7 +104,7 @@ def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
     return np.frombuffer(data, dtype=np.uint8, offset=header).reshape(shape)
 
 
-def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write_idx(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write a folder with two compressed files per split; a split without labels has one."""
     checks = WriteChecks(corpus, "idx", lose)
     images = _images_of(checks)
@@ -137,18 +131,15 @@ def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> N
 
 
 def _idx_labels(checks: WriteChecks, split: str) -> NDArray[np.uint8] | None:
-    codes: list[int] = []
-    labelled: bool | None = None
-    for item in checks.items(split):
+    """The labels of a split, of which all items or none have one."""
+    items = list(checks.items(split))
+    for item in items:
         checks.numbered(item)
-        label = item.labels.get("label")
-        labelled = label is not None if labelled is None else labelled
-        if (label is not None) != labelled:
+        if ("label" in item.labels) != ("label" in items[0].labels):
             raise checks.error(f"has labels for all or none of a split, and {split} has some", item)
-        if label is not None:
-            if label not in BYTES:
-                raise checks.error(f"holds labels from 0 to 255, not {label!r}", item)
-            codes.append(int(label))
+        if item.labels.get("label", "0") not in BYTES:
+            raise checks.error(f"holds labels from 0 to 255, not {item.labels['label']!r}", item)
+    codes = [int(item.labels["label"]) for item in items if item.labels]
     return np.array(codes, dtype=np.uint8) if codes else None
 
 
@@ -165,31 +156,30 @@ FORMATS.add("idx", Format("idx", "IDX images and labels (MNIST)", sniff_idx, rea
 # -- npz ------------------------------------------------------------------------------------------------------------
 def sniff_npz(path: Path) -> bool:
     """A file that NumPy saved several arrays to."""
-    files = _npz_files(path)
+    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     return len(files) == 1 and files[0].suffix == ".npz" and zipfile.is_zipfile(files[0])
 
 
-def _npz_files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.npz")) if path.is_dir() else [path]
-
-
-def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read_npz(path: Path, images: str | None = None, schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one; ``images`` names the array of images if it is not the largest."""
-    files = _npz_files(path)
-    if len(files) != 1:
-        raise DataError(f"the folder must hold one .npz file, not {len(files)}", path=path)
-    arrays = _npz_arrays(files[0])
+    file = only_file(path, ".npz")
+    arrays = _npz_arrays(file)
     reader = FileReader(schema)
-    reader.at(files[0])
-    pictures = _pick_images(reader, arrays, images)
+    reader.at(file)
+    fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
+    if images is not None and images not in fit:
+        raise reader.error(f"there is no array of images called {images!r}", fix=f"it has {', '.join(fit) or 'none'}")
+    if not fit:
+        raise reader.error("there is no array of images in it", fix="one of shape (items, height, width)")
+    pictures = fit[images if images is not None else max(fit, key=lambda name: fit[name].size)]
     count = len(pictures)
     strings = {name: _strings(arrays.get(name), count) for name in STRINGS}
-    codes: dict[str, list[int]] = {}
-    names: dict[str, list[str] | None] = {}
-    for name, array in arrays.items():
-        if array.dtype.kind in "iu" and array.shape == (count,):
-            codes[name], names[name] = array.tolist(), _strings(arrays.get(f"{name}_names"), None)
-            reader.declare(Classification(name, _label_names(reader, name, names[name])))
+    codes = {name: a.tolist() for name, a in arrays.items() if a.dtype.kind in "iu" and a.shape == (count,)}
+    names = {name: _strings(arrays.get(f"{name}_names"), None) for name in codes}
+    for name, known in names.items():
+        if known and (len(set(known)) != len(known) or "" in known):
+            raise reader.error(f"{name}_names has a name twice, or an empty one")
+        reader.declare(Classification(name, tuple(known or ())))
     splits, groups, ids = strings["split"], strings["group"], strings["path"]
     named = ids is not None and len(set(ids)) == count
     for at in range(count):
@@ -197,8 +187,11 @@ def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | 
         id = ids[at] if ids and named else reader.next_id(split)
         labels = {}
         for name, column in codes.items():
-            if column[at] != NO_LABEL:
-                labels[name] = _label(reader, name, column[at], names[name], id)
+            known, code = names[name], column[at]
+            if known is not None and code != NO_LABEL and not 0 <= code < len(known):
+                raise reader.error(f"task {name!r}: {name}_names has no name for {code}", item=id)
+            if code != NO_LABEL:
+                labels[name] = str(code) if known is None else known[code]
         reader.add(id, split=split, group=groups[at] if groups else None, labels=labels)
     return reader.build(images=pictures)
 
@@ -222,15 +215,6 @@ def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _pick_images(reader: FileReader, arrays: Mapping[str, NDArray[Any]], chosen: str | None) -> NDArray[Any]:
-    fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
-    if chosen is not None and chosen not in fit:
-        raise reader.error(f"there is no array of images called {chosen!r}", fix=f"it has {', '.join(fit) or 'none'}")
-    if not fit:
-        raise reader.error("there is no array of images in it", fix="one of shape (items, height, width)")
-    return fit[chosen if chosen is not None else max(fit, key=lambda name: fit[name].size)]
-
-
 def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
     """An array of strings as a list; ``None`` if it is not one, or not of this length."""
     if array is None or array.dtype.kind != "U" or array.ndim != 1 or count not in (None, len(array)):
@@ -238,21 +222,7 @@ def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
     return [str(value) for value in array]
 
 
-def _label_names(reader: FileReader, task: str, names: list[str] | None) -> tuple[str, ...]:
-    if names and (len(set(names)) != len(names) or "" in names):
-        raise reader.error(f"{task}_names has a name twice, or an empty one")
-    return tuple(names or ())
-
-
-def _label(reader: FileReader, task: str, code: int, names: list[str] | None, id: str) -> str:
-    if names is None:
-        return str(code)
-    if not 0 <= code < len(names):
-        raise reader.error(f"task {task!r}: {task}_names has no name for {code}", item=id)
-    return names[code]
-
-
-def write_npz(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write_npz(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write one file with all images, labels with their names, ids, splits and groups."""
     checks = WriteChecks(corpus, "npz", lose)
     arrays: dict[str, NDArray[Any]] = {"images": _images_of(checks)}

@@ -10,6 +10,7 @@ from typing import IO, Any
 from bursar.corpus.formats.format import FileReader, first_lines, head_of, numbered_lines, replacing
 from bursar.errors import DataError
 
+Record = dict[str, Any]
 BLANKS = " \t\n\r"
 _DECODER = json.JSONDecoder()
 
@@ -28,23 +29,21 @@ def _decode(text: str, at: int = 0) -> tuple[Any, int]:
 
 
 # -- one per line ---------------------------------------------------------------------------------------------------
-def json_lines(reader: FileReader) -> Iterator[dict[str, Any]]:
+def json_lines(reader: FileReader) -> Iterator[Record]:
     """The objects of a file with one per line."""
     for line in reader.lines():
-        if line and not line.isspace():
-            yield _line_object(reader, line.strip(" \t"))
-
-
-def _line_object(reader: FileReader, line: str) -> dict[str, Any]:
-    try:
-        record, end = _decode(line)
-        if end != len(line):
-            raise ValueError(f"there is more after column {end}")
-    except ValueError as wrong:
-        raise reader.error(f"not JSON: {wrong}", fix="write one JSON object per line") from None
-    if not isinstance(record, dict):
-        raise reader.error("the line is not a JSON object", fix='write one such as {"id": "u1", "text": "…"}')
-    return record
+        if not line or line.isspace():
+            continue
+        line = line.strip(" \t")
+        try:
+            record, end = _decode(line)
+            if end != len(line):
+                raise ValueError(f"there is more after column {end}")
+        except ValueError as wrong:
+            raise reader.error(f"not JSON: {wrong}", fix="write one JSON object per line") from None
+        if not isinstance(record, dict):
+            raise reader.error("the line is not a JSON object", fix='write one such as {"id": "u1", "text": "…"}')
+        yield record
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
@@ -53,7 +52,7 @@ def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
-def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
+def first_line_object(path: Path, suffixes: Sequence[str]) -> Record:
     """The object on the first line, for guessing a format; empty if there is none."""
     first = next((line for line in first_lines(path, suffixes, 5) if line.strip()), "")
     try:
@@ -64,7 +63,7 @@ def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
 
 
 # -- an array -------------------------------------------------------------------------------------------------------
-def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_array(path: Path) -> Iterator[tuple[int, Record]]:
     """The objects of an array, each with its line number; errors name the line."""
     text = "\n".join(line for _, line in numbered_lines(path))
 
@@ -103,7 +102,7 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def first_object(path: Path) -> dict[str, Any]:
+def first_object(path: Path) -> Record:
     """The first object of an array, for guessing a format; empty if there is none."""
     if path.suffix != ".json" or not "".join(head_of(path)).lstrip(BLANKS).startswith("["):
         return {}

@@ -12,17 +12,16 @@ may have ``metadata``: values by column, which are shown beside it and exported 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bursar.corpus.corpus import Corpus
+from bursar.corpus.corpus import Corpus, Schema
 from bursar.corpus.formats.characters import check_word_spans
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
-from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
+from bursar.corpus.formats.json_files import Record, first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.metadata import cell_of_json
 from bursar.errors import LabelError
@@ -40,7 +39,7 @@ def sniff(path: Path) -> bool:
     return "bursar" in first or (first.keys() <= KEYS and not first.keys().isdisjoint({"text", "image"}))
 
 
-def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read(path: Path, schema: Schema = None) -> Corpus:
     """Read a file, or a folder with one file per split; ``schema`` gives the tasks if the file does not."""
     return read_files(path, SUFFIXES, _read_file, schema)
 
@@ -50,12 +49,11 @@ def _read_file(reader: FileReader) -> None:
         if "bursar" in record:
             _read_header(reader, record)
         else:
-            if "id" not in record:
-                record["id"] = reader.line_id()
+            record.setdefault("id", reader.line_id())
             _read_item(reader, record)
 
 
-def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
+def _read_header(reader: FileReader, record: Record) -> None:
     tasks = record.get("tasks", {})
     if record["bursar"] != VERSION:
         raise reader.error(f"format version {record['bursar']!r} is not known", fix=f"this Bursar reads {VERSION}")
@@ -65,7 +63,7 @@ def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
         with reader.locating():
             reader.declare(make_task(name, task))
     table = record.get("table", {})
-    known: dict[str, Any] = table if isinstance(table, dict) else {"columns": None}
+    known: Record = table if isinstance(table, dict) else {"columns": None}
     names, labels = known.get("columns", []), known.get("labels", [])
     lists = isinstance(names, list) and isinstance(labels, list)
     if not lists or not all(isinstance(name, str) for name in [*names, *labels, known.get("text") or ""]):
@@ -75,7 +73,7 @@ def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
     reader.label_columns = tuple(dict.fromkeys([*reader.label_columns, *labels]))
 
 
-def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
+def _read_item(reader: FileReader, record: Record) -> None:
     get = record.get
     id, text, image = record["id"], get("text"), get("image")
     pair, group, split = get("pair"), get("group"), get("split")
@@ -127,9 +125,8 @@ def _image(reader: FileReader, value: Any, id: str) -> np.ndarray[Any, Any]:
 
 
 def _kind_of(reader: FileReader, name: str, value: Any, id: str) -> str:
-    for kind in KINDS:
-        if KINDS[kind].recognises(value):
-            return kind
+    if kind := next((kind for kind in KINDS if KINDS[kind].recognises(value)), None):
+        return kind
     message = f"task {name!r}: {value!r} is no label of a known kind"
     raise reader.error(message, item=id, fix="state the schema on line 1")
 
@@ -140,28 +137,27 @@ def write(corpus: Corpus, path: Path) -> None:
     if corpus.images is not None and corpus.images.dtype != np.uint8:
         raise checks.error(f"holds images of bytes, not of {corpus.images.dtype}", corpus.ids[0], fix="write npz")
     tasks = {name: task.describe() for name, task in corpus.schema.items()}
-    header: dict[str, Any] = {"bursar": VERSION, "tasks": tasks}
+    header: Record = {"bursar": VERSION, "tasks": tasks}
     if corpus.metadata is not None:
         header["table"] = corpus.metadata.header()
     write_json_lines(path, chain([header], (_written(corpus, at) for at in range(len(corpus)))))
 
 
-def _written(corpus: Corpus, at: int) -> dict[str, Any]:
+def _written(corpus: Corpus, at: int) -> Record:
     item = corpus[at]
-    record: dict[str, Any] = {"id": item.id, "split": item.split}
-    if corpus.texts is not None:
-        record |= {"text": item.text, "words": item.spans}
-    if item.pair is not None:
-        record["pair"] = item.pair
-    if item.image is not None:
-        record["image"] = item.image.tolist()
-    if item.group is not None:
-        record["group"] = item.group
-    record["labels"] = item.labels
-    if corpus.metadata is not None:
-        cells = corpus.metadata.cells
-        record["metadata"] = {name: json.loads(column[at]) for name, column in cells.items()}
-    return record
+    cells = {} if corpus.metadata is None else corpus.metadata.cells
+    record: Record = {
+        "id": item.id,
+        "split": item.split,
+        "text": item.text,
+        "words": None if item.text is None else item.spans,
+        "pair": item.pair,
+        "image": None if item.image is None else item.image.tolist(),
+        "group": item.group,
+        "labels": item.labels,
+        "metadata": None if corpus.metadata is None else {name: json.loads(cells[name][at]) for name in cells},
+    }
+    return {key: value for key, value in record.items() if value is not None}
 
 
 FORMATS.add("jsonl", Format("jsonl", "one JSON object per item (native)", sniff, read, write))

@@ -9,10 +9,12 @@ as browsers do are recognised by the quoted text of a region.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from bursar.corpus.formats.characters import WordSpans, from_utf16, in_characters, in_words
+from bursar.corpus.formats.characters import ToWords, WordSpans, from_utf16, in_characters, in_words
 from bursar.errors import LabelError, SchemaError
 from bursar.tasks import Task
 from bursar.tasks.marks import Arrow, Control, Marks
@@ -37,6 +39,19 @@ class Design:
     text: str = "text"  # the name of the text in a task's data
     pair: str = "pair"
 
+    @classmethod
+    def of(cls, schema: Mapping[str, Task], own_ends: bool = False) -> Design:
+        """A design for any schema. Relations link the regions of the task for their entities, if there is one."""
+        ends: dict[str, str] = {}
+        spans = {name: task for name, task in schema.items() if task.may_be_empty}
+        for name, task in schema.items():
+            if control_of(task).arrows:
+                partner = None
+                with suppress(SchemaError):
+                    partner = task.partner(spans)
+                ends[name] = name if own_ends or not partner or partner in ends.values() else partner
+        return cls(schema, ends)
+
     @property
     def arrows(self) -> dict[str, str]:
         """The task of an arrow between two regions, by their control."""
@@ -52,35 +67,9 @@ class Design:
         return name
 
 
-def design_of(schema: Mapping[str, Task], own_ends: bool = False) -> Design:
-    """A design for any schema. Relations link the regions of the task for their entities, if there is one.
-
-    >>> from bursar.tasks import Relations, Tagging
-    >>> schema = {"who": Tagging("who", ("PER",)), "knows": Relations("knows", ("is",), entity_types=("PER",))}
-    >>> design_of(schema).ends, design_of(schema, own_ends=True).ends
-    ({'knows': 'who'}, {'knows': 'knows'})
-    """
-    ends: dict[str, str] = {}
-    spans = {name: task for name, task in schema.items() if task.may_be_empty}
-    for name, task in schema.items():
-        if control_of(task).arrows:
-            try:
-                partner = task.partner(spans) or name
-            except SchemaError:
-                partner = name
-            ends[name] = name if own_ends or partner in ends.values() else partner
-    return Design(schema, ends)
-
-
 # -- labels to results ----------------------------------------------------------------------------------------------
 def results_of(design: Design, labels: Mapping[str, Any], text: str, words_at: WordSpans) -> list[Result]:
-    """Convert labels to results; ``LabelError`` for a relation whose ends are not entities.
-
-    >>> from bursar.tasks import Tagging
-    >>> design = design_of({"slots": Tagging("slots", ("time",))})
-    >>> results_of(design, {"slots": [[1, 2, "time"]]}, "at seven", [(0, 2), (3, 8)])[0]["value"]
-    {'start': 3, 'end': 8, 'text': 'seven', 'labels': ['time']}
-    """
+    """Convert labels to results; ``LabelError`` for a relation whose ends are not entities."""
     results: list[Result] = []
     arrows: list[Result] = []
     regions: dict[str, dict[Span, str]] = {}  # by control: span to region id
@@ -146,18 +135,13 @@ class _Answers:
 def labels_of(
     design: Design, results: Iterable[Result], tasks: Iterable[str], text: str, words_at: WordSpans, cut: str = "refuse"
 ) -> dict[str, Any]:
-    """Convert results to labels for some tasks; ``LabelError`` if one is missing or invalid.
-
-    Results of controls that belong to no task are ignored.
-
-    >>> from bursar.tasks import Classification
-    >>> design = design_of({"intent": Classification("intent", ("alarm", "music"))})
-    >>> said = results_of(design, {"intent": "music"}, "play jazz", [(0, 4), (5, 9)])
-    >>> labels_of(design, said, ["intent"], "play jazz", [(0, 4), (5, 9)])
-    {'intent': 'music'}
-    """
+    """Convert results to labels for some tasks; ``LabelError`` if one is missing or invalid."""
     answers = _answers(design, results, text, words_at, cut)
-    arrows = _arrows(design, answers)
+    owners = design.arrows
+    arrows: dict[str, list[tuple[str, str, Result]]] = {}
+    for arrow in answers.arrows if owners else ():
+        owner, source, target = answers.ends(arrow, owners)
+        arrows.setdefault(owners[owner], []).append((source, target, arrow))
     labels: dict[str, Any] = {}
     for name in tasks:
         task, control = design.schema[name], design.ends.get(name, name)
@@ -195,35 +179,26 @@ def _answers(design: Design, results: Iterable[Result], text: str, words_at: Wor
             if type != "labels" and "start" in value:
                 raise LabelError(f"task {control!r} is about the whole item, and is answered for a span")
             if type == "labels":
-                answers.regions.setdefault(control, []).extend(_regions(control, result, value, text, words_at, cut))
+                regions = answers.regions.setdefault(control, [])
+                regions += _regions(control, result, text, partial(in_words, text, words_at, cut=cut))
             else:
                 found = value.get(type)
                 answers.values.setdefault(control, []).extend(found if isinstance(found, list) else [found])
     return answers
 
 
-def _regions(
-    control: str, result: Result, value: dict[str, Any], text: str, words_at: WordSpans, cut: str
-) -> list[tuple[str, Span]]:
+def _regions(control: str, result: Result, text: str, to_words: ToWords) -> list[tuple[str, Span]]:
+    value = result["value"]
     kinds, start, end = value.get("labels"), value.get("start"), value.get("end")
     if not isinstance(kinds, list) or not kinds:
         raise LabelError(f"task {control!r}: a region has no label")
     if type(start) is int and type(end) is int and isinstance(value.get("text"), str) and 0 <= start <= end:
         start, end = from_utf16(text, start, end, value["text"])
     try:
-        first, last = in_words(text, words_at, start, end, cut)
+        first, last = to_words(start, end)
     except LabelError as wrong:
         raise LabelError(f"task {control!r}: {wrong.message}", fix=wrong.fix) from None
     return [(str(result.get("id")), (first, last, kind)) for kind in kinds]
-
-
-def _arrows(design: Design, answers: _Answers) -> dict[str, list[tuple[str, str, Result]]]:
-    owners = design.arrows
-    found: dict[str, list[tuple[str, str, Result]]] = {}
-    for arrow in answers.arrows if owners else ():
-        control, source, target = answers.ends(arrow, owners)
-        found.setdefault(owners[control], []).append((source, target, arrow))
-    return found
 
 
 def _placed(answers: _Answers, control: str, arrows: Iterable[tuple[str, str, Result]], labelled: bool) -> list[Arrow]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import FORMATS, Format, numbered_id, replacing
-from bursar.corpus.formats.table_files import decoded, encoding_name, suffix_of
+from bursar.corpus.formats.table_files import ENCODINGS, decoded, suffix_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import ConfigError, DataError
 
@@ -36,7 +36,9 @@ def read(path: Path, *, unit: str | None = None, encoding: str | None = None) ->
         raise DataError("there is no item in it", path=path)
     unit = unit or ("paragraph" if len(blocks) > 1 and max(map(len, blocks)) > 1 else "line")
     builder = CorpusBuilder()
-    builder.notes.append(f"one item per {unit}" + ("" if encoding == "utf-8" else f", {encoding_name(encoding)}"))
+    builder.notes.append(
+        f"one item per {unit}" + ("" if encoding == "utf-8" else f", {ENCODINGS.get(encoding, encoding)}")
+    )
     items = blocks if unit == "paragraph" else [[entry] for block in blocks for entry in block]
     for block in items:
         builder.at(path, block[0][0])

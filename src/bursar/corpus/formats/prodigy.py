@@ -13,16 +13,15 @@ ignored has no labels; one without an answer counts as accepted, as for ``db-in`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
 from bursar.corpus.formats.characters import ToWords, check_cut, check_word_spans, in_characters, in_words, read_span
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
-from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
-from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.formats.json_files import Record, first_line_object, json_lines, write_json_lines
+from bursar.corpus.formats.write_checks import WriteChecks, stated
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Relations, Tagging
@@ -39,7 +38,7 @@ def sniff(path: Path) -> bool:
     return "text" in record and not OWN_KEYS.isdisjoint(record)
 
 
-def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
+def read(path: Path, schema: Schema = None, cut: str = "refuse") -> Corpus:
     """Read a file, or a folder with one file per split; ``cut = widen`` widens spans to whole words."""
     return read_files(path, SUFFIXES, partial(_read_file, cut=check_cut(cut)), schema)
 
@@ -54,7 +53,7 @@ def _read_file(reader: FileReader, cut: str) -> None:
         _read_item(reader, record, cut)
 
 
-def _read_item(reader: FileReader, record: dict[str, Any], cut: str) -> None:
+def _read_item(reader: FileReader, record: Record, cut: str) -> None:
     meta, text = record.get("meta"), record.get("text")
     about = meta if isinstance(meta, dict) else {}
     id = str(about["id"]) if type(about.get("id")) in (str, int) else reader.line_id()
@@ -79,8 +78,8 @@ def _tokens(tokens: Any, text: str) -> list[list[int]]:
     return check_word_spans([[token.get("start"), token.get("end")] for token in words], text)
 
 
-def _labels(reader: FileReader, record: dict[str, Any], to_words: ToWords) -> dict[str, Any]:
-    labels: dict[str, Any] = {}
+def _labels(reader: FileReader, record: Record, to_words: ToWords) -> Record:
+    labels: Record = {}
     chosen = record.get("accept", record.get("label"))
     match chosen:
         case None | []:
@@ -93,15 +92,12 @@ def _labels(reader: FileReader, record: dict[str, Any], to_words: ToWords) -> di
             raise LabelError(f"what is accepted must be a list of options, not {chosen!r}")
     # An accepted line without spans means that there are none.
     empty: list[Any] | None = [] if record.get("answer") == "accept" else None
-    spans, relations = (record.get(key, empty) for key in ("spans", "relations"))
-    if spans is not None and "entities" in reader:
-        if not isinstance(spans, list):
-            raise LabelError(f"spans must be a list, not {spans!r}")
-        labels["entities"] = [read_span(span, to_words) for span in spans]
-    if relations is not None and "relations" in reader:
-        if not isinstance(relations, list):
-            raise LabelError(f"relations must be a list, not {relations!r}")
-        labels["relations"] = [_relation(relation, to_words) for relation in relations]
+    for key, task, read_one in (("spans", "entities", read_span), ("relations", "relations", _relation)):
+        found = record.get(key, empty)
+        if found is not None and task in reader:
+            if not isinstance(found, list):
+                raise LabelError(f"{key} must be a list, not {found!r}")
+            labels[task] = [read_one(each, to_words) for each in found]
     return labels
 
 
@@ -113,7 +109,7 @@ def _relation(relation: Any, to_words: ToWords) -> list[Any]:
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write all splits to one file. Items with every label are accepted; the others are left to annotate in Prodigy."""
     checks = WriteChecks(corpus, "prodigy", lose)
     checks.refuse("images", "pairs")
@@ -121,16 +117,16 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     write_json_lines(path, (_written(checks, item) for item in checks.items()))
 
 
-def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
+def _written(checks: WriteChecks, item: Item) -> Record:
     text, schema = item.text or "", checks.corpus.schema
-    meta = {"id": item.id, "split": item.split} | ({"group": item.group} if item.group is not None else {})
+    meta = {"id": item.id} | stated(item, words=False)
     tokens = [
         {"text": text[start:end], "start": start, "end": end, "id": n, "ws": text[end : end + 1].isspace()}
         for n, (start, end) in enumerate(item.spans)
     ]
     if not all(text[start:end].strip() for start, end in item.spans):
         raise checks.error("holds no word of blanks", item)
-    record: dict[str, Any] = {"text": text, "tokens": tokens, "meta": meta}
+    record: Record = {"text": text, "tokens": tokens, "meta": meta}
     if "label" in schema:
         record["options"] = [{"id": label, "text": label} for label in schema["label"].labels]
     if "label" in item.labels:
@@ -139,19 +135,14 @@ def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
         record["spans"] = [_marked(item, span) for span in item.labels["entities"]]
     if "relations" in item.labels:
         record["relations"] = [
-            {
-                "head": head[1] - 1,
-                "child": child[1] - 1,
-                "head_span": _marked(item, head),
-                "child_span": _marked(item, child),
-                "label": label,
-            }
-            for head, child, label in item.labels["relations"]
+            {"head": a[1] - 1, "child": b[1] - 1, "head_span": _marked(item, a), "child_span": _marked(item, b)}
+            | {"label": label}
+            for a, b, label in item.labels["relations"]
         ]
     return record | ({"answer": "accept"} if set(item.labels) == set(schema) else {})
 
 
-def _marked(item: Item, span: list[Any]) -> dict[str, Any]:
+def _marked(item: Item, span: list[Any]) -> Record:
     start, end = in_characters(item.spans, span[0], span[1])
     return {"start": start, "end": end, "token_start": span[0], "token_end": span[1] - 1, "label": span[2]}
 

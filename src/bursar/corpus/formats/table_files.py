@@ -1,4 +1,4 @@
-"""Files that hold one table: CSV and TSV, Excel, Parquet, JSON objects; and data frames of pandas.
+"""Read and write files that hold one table: CSV and TSV, Excel, Parquet, JSON objects; and read frames of pandas.
 
 What a file does not say (its encoding, its delimiter, whether it has a header) is found out and noted in words.
 """
@@ -7,27 +7,38 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
+import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.formats.format import FileReader
-from bursar.corpus.formats.json_files import json_array, json_lines
+from bursar.corpus.formats.format import FileReader, read_bytes, replacing, replacing_bytes
+from bursar.corpus.formats.json_files import json_array, json_lines, write_json_array, write_json_lines
 from bursar.errors import ConfigError, DataError
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}  # in words
 SHOWN_LINES = 5  # named in a message
 SAMPLE = 100  # rows that the delimiter and the header are found out from
 LONGEST_NAME = 60  # characters of a column name
 SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")  # that Excel looks for
 NUMBER = re.compile(r"[-+]?[\d.,]+%?")
 EXCEL = (".xlsx", ".xlsm")
+MOST_CHARACTERS = 32_767  # in a cell of Excel
+MOST_ROWS = 1_048_575
+CELLS = (str, int, float, bool, datetime, date, time, timedelta, Decimal)  # that Excel has
+Columns = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ def read_csv(
     columns = {name: [cells[at] for _, cells in rows] for at, name in enumerate(names)}
     columns = {name: cells for name, cells in columns.items() if not (header and _is_void(name, cells))}
     between = f"separated by {DELIMITERS.get(delimiter, repr(delimiter))}, " if len(names) > 1 else ""
-    note = f"{between}{encoding_name(encoding)}, {'with' if header else 'without'} a header"
+    note = f"{between}{ENCODINGS.get(encoding, encoding)}, {'with' if header else 'without'} a header"
     return Table(columns, [line for line, _ in rows], (note,))
 
 
@@ -83,38 +94,20 @@ def _named_delimiter(delimiter: str) -> str:
 
 def decoded(path: Path, encoding: str | None) -> tuple[str, str]:
     """The text of a file, and its encoding: UTF-8 or what its byte order mark says, else Windows-1252."""
-    opener = gzip.open if path.suffix == ".gz" else open
+    data = read_bytes(path)
+    halves = {data[:1]: "utf-16-be", data[1:2]: "utf-16-le"}.get(b"\x00", "utf-8")  # Latin letters without a mark
+    first = encoding or next((name for bom, name in BOMS.items() if data.startswith(bom)), halves)
     try:
-        with opener(path, "rb") as file:
-            data: bytes = file.read()
-    except (OSError, EOFError) as wrong:
-        raise DataError(f"cannot be read: {wrong}", path=path) from None
-    if encoding is None:
-        halves = {data[:1]: "utf-16-be", data[1:2]: "utf-16-le"}.get(b"\x00", "utf-8")  # Latin letters without a mark
-        encoding = next((name for bom, name in BOMS.items() if data.startswith(bom)), halves)
-        fallback = "cp1252" if encoding == "utf-8" else None
-    else:
-        fallback = None
-    try:
-        return data.decode(encoding), encoding
+        return data.decode(first), first
     except LookupError:
         raise ConfigError(f"there is no encoding {encoding!r}", fix="use utf-8, cp1252 or utf-16") from None
     except UnicodeDecodeError as wrong:
-        if fallback is not None and b"\x00" not in data[:4096]:
-            try:
-                return data.decode(fallback), fallback
-            except UnicodeDecodeError:
-                pass
+        if encoding is None and first == "utf-8" and b"\x00" not in data[:4096]:
+            with suppress(UnicodeDecodeError):
+                return data.decode("cp1252"), "cp1252"
         line = data.count(b"\n", 0, wrong.start) + 1
-        message = f"byte {wrong.start + 1} of the file is not {encoding_name(encoding)}"
+        message = f"byte {wrong.start + 1} of the file is not {ENCODINGS.get(first, first)}"
         raise DataError(message, path=path, line=line, fix="save the file as UTF-8, or name its encoding") from None
-
-
-def encoding_name(encoding: str) -> str:
-    """An encoding as people call it."""
-    return {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}.get(
-        encoding, encoding
-    )
 
 
 def _delimiter_of(text: str, path: Path) -> str:
@@ -123,13 +116,8 @@ def _delimiter_of(text: str, path: Path) -> str:
     best, cells = ",", 1
     for delimiter in DELIMITERS:
         widths: Counter[int] = Counter()
-        try:
-            for at, (_, row) in enumerate(_csv_records(sample, delimiter, path)):
-                if at == SAMPLE:
-                    break
-                widths[len(row)] += 1
-        except DataError:
-            pass  # the sample may end inside a quoted cell
+        with suppress(DataError):  # the sample may end inside a quoted cell
+            widths.update(len(row) for _, row in islice(_csv_records(sample, delimiter, path), SAMPLE))
         width, count = widths.most_common(1)[0] if widths else (1, 0)
         if width > cells and count >= 0.8 * widths.total():
             best, cells = delimiter, width
@@ -179,20 +167,12 @@ def _check_widths(rows: Sequence[tuple[int, Sequence[Any]]], width: int, path: P
     if wrong:
         line, cells = wrong[0]
         others = f" (so have {listed_lines([line for line, _ in wrong[1:]])})" if len(wrong) > 1 else ""
-        raise DataError(
-            f"the row has {cells} cells, and the first row has {width}{others}",
-            path=path,
-            line=line,
-            fix="put cells that hold the separator in double quotes",
-        )
+        message = f"the row has {cells} cells, and the first row has {width}{others}"
+        raise DataError(message, path=path, line=line, fix="put cells that hold the separator in double quotes")
 
 
 def listed_lines(lines: Sequence[int]) -> str:
-    """Line numbers in words.
-
-    >>> listed_lines([5]), listed_lines(range(1, 9))
-    ('line 5', 'lines 1, 2, 3, 4, 5 and 3 more')
-    """
+    """Line numbers in words."""
     shown = ", ".join(map(str, lines[:SHOWN_LINES]))
     more = f" and {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
     return f"line{'s' if len(lines) > 1 else ''} {shown}{more}"
@@ -216,9 +196,12 @@ def read_excel(path: Path, *, sheet: str | None = None, header: bool | None = No
     if not body:
         raise DataError(f"sheet {name!r} has no item, only a header", path=path)
     notes = (f"sheet {name!r}" + (f" of {others + 1}" if others else ""),)
-    columns = {column: [row[at] for _, row in body] for at, column in enumerate(names)}
-    kept = {column: cells for column, cells in columns.items() if column in names and not _is_void(column, cells)}
-    return Table(kept, [line for line, _ in body], notes)
+    columns = {}
+    for at, column in enumerate(names):
+        cells = [row[at] for _, row in body]
+        if not _is_void(column, cells):
+            columns[column] = cells
+    return Table(columns, [line for line, _ in body], notes)
 
 
 def _is_void(column: str, cells: Sequence[Any]) -> bool:
@@ -228,8 +211,6 @@ def _is_void(column: str, cells: Sequence[Any]) -> bool:
 
 def _sheet_rows(path: Path, sheet: str | None) -> tuple[list[tuple[int, tuple[Any, ...]]], str, int]:
     """The rows of a sheet with their numbers, its name, and how many other sheets there are."""
-    import warnings
-
     from openpyxl import load_workbook
 
     if not path.is_file():
@@ -279,30 +260,16 @@ def read_json_lines(path: Path) -> Table:
     """Read one JSON object per line."""
     reader = FileReader()
     reader.file = path
-
-    def numbered() -> Iterator[tuple[int, dict[str, Any]]]:
-        for record in json_lines(reader):
-            yield reader.line or 0, record
-
-    return _table_of_records(numbered())
+    return _table_of_records((reader.line or 0, record) for record in json_lines(reader))
 
 
 def _table_of_records(records: Iterable[tuple[int, Mapping[str, Any]]]) -> Table:
-    columns: dict[str, list[Any]] = {}
-    lines: list[int] = []
-    for line, record in records:
-        for name, value in record.items():
-            if name not in columns:
-                columns[name] = [None] * len(lines)
-            columns[name].append(value)
-        lines.append(line)
-        for column in columns.values():
-            if len(column) < len(lines):
-                column.append(None)
-    return Table(columns, lines)
+    rows = list(records)
+    names = dict.fromkeys(name for _, record in rows for name in record)
+    return Table({name: [record.get(name) for _, record in rows] for name in names}, [line for line, _ in rows])
 
 
-def table_of_frame(frame: Any) -> Table:
+def read_frame(frame: Any) -> Table:
     """The table of a pandas DataFrame; missing values are empty cells."""
     missing = frame.isna()
     columns = {}
@@ -324,21 +291,125 @@ def _plain(cell: Any) -> Any:
 
 
 READERS: dict[str, Callable[..., Table]] = {
-    ".csv": read_csv,
-    ".tsv": read_csv,
-    ".tab": read_csv,
+    **dict.fromkeys((".csv", ".tsv", ".tab"), read_csv),
     **dict.fromkeys(EXCEL, read_excel),
     ".parquet": read_parquet,
     ".json": read_json,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
+    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
 }
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix that says what a file is, without that of its compression.
-
-    >>> suffix_of(Path("m.CSV")), suffix_of(Path("m.csv.gz"))
-    ('.csv', '.csv')
-    """
+    """The suffix that says what a file is, without that of its compression."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+def write_table(columns: Columns, path: Path, kind: str | None = None) -> None:
+    """Write columns of one length as a table of a kind, such as ``.csv``; by default as the file's name says."""
+    kind = kind or suffix_of(path)
+    if kind not in WRITERS:
+        raise ConfigError(f"{path.name!r} has no known kind of table", fix=f"end it in {', '.join(WRITERS)}")
+    WRITERS[kind](columns, path)
+
+
+def _write_csv(columns: Columns, path: Path, delimiter: str = ",") -> None:
+    with replacing(path) as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(columns)
+        if len(columns) == 1:  # an empty cell alone would be an empty line
+            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        writer.writerows(zip(*([_as_text(cell) for cell in cells] for cells in columns.values()), strict=True))
+
+
+def _as_text(cell: Any) -> Any:
+    return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, dict | list) else cell
+
+
+def _write_excel(columns: Columns, path: Path) -> None:
+    """Write one sheet with a bold header that stays in view, a filter, and columns as wide as their texts need."""
+    from openpyxl import Workbook
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, WriteOnlyCell
+    from openpyxl.styles import Font
+    from openpyxl.utils import get_column_letter
+
+    rows = len(next(iter(columns.values()), ()))
+    if rows > MOST_ROWS:
+        raise DataError(f"Excel holds {MOST_ROWS:,} rows, not {rows:,}", path=path, fix="write .csv or .parquet")
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("items")
+    sheet.freeze_panes = "A2"
+    names = []
+    for at, (name, cells) in enumerate(columns.items(), start=1):
+        longest = max((len(str(cell)) for cell in cells[:1000] if cell is not None), default=0)
+        sheet.column_dimensions[get_column_letter(at)].width = min(max(len(name), longest) + 2, 80)
+        names.append(WriteOnlyCell(sheet, name))
+        names[-1].font = Font(bold=True)
+    if columns:
+        sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{rows + 1}"
+    sheet.append(names)
+
+    def checked(row: int, name: str, cell: Any) -> Any:
+        cell = cell if cell is None or isinstance(cell, CELLS) else _as_text(cell)
+        if isinstance(cell, str):
+            if len(cell) > MOST_CHARACTERS or ILLEGAL_CHARACTERS_RE.search(cell):
+                what = "control characters" if len(cell) <= MOST_CHARACTERS else f"{len(cell):,} characters"
+                message = f"Excel cannot hold a cell with {what} (column {name!r})"
+                raise DataError(message, path=path, line=row, fix="write .csv or .parquet")
+            if cell.startswith(("=", "+", "-", "@")):  # a text, never a formula
+                written = WriteOnlyCell(sheet, cell)
+                written.data_type = "s"
+                return written
+        elif isinstance(cell, float) and float(f"{cell:.16g}") != cell:  # openpyxl writes 16 digits
+            written = WriteOnlyCell(sheet, cell)
+            written._value = repr(cell)
+            return written
+        elif isinstance(cell, datetime | time) and cell.tzinfo is not None:
+            return cell.isoformat()  # Excel has no time zones
+        return cell
+
+    try:
+        for row, cells in enumerate(zip(*columns.values(), strict=True), start=2):
+            sheet.append([checked(row, name, cell) for name, cell in zip(columns, cells, strict=True)])
+    except DataError:
+        sheet.close()  # else openpyxl complains when the sheet is forgotten
+        raise
+    packed = io.BytesIO()  # a file on a full disk would fail once more when the archive is forgotten
+    book.save(packed)
+    with replacing_bytes(path) as file:
+        file.write(packed.getbuffer())
+
+
+def _write_parquet(columns: Columns, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {}
+    for name, cells in columns.items():
+        try:
+            arrays[name] = pa.array(cells)
+        except (pa.ArrowException, OverflowError):  # values of several kinds
+            arrays[name] = pa.array([None if cell is None else str(_as_text(cell)) for cell in cells], pa.string())
+    with replacing_bytes(path) as file:
+        pq.write_table(pa.table(arrays), file)
+
+
+def _records(columns: Columns) -> Iterator[dict[str, Any]]:
+    for row in zip(*columns.values(), strict=True):
+        cells = (str(cell) if isinstance(cell, datetime | date | time | timedelta | Decimal) else cell for cell in row)
+        yield dict(zip(columns, cells, strict=True))
+
+
+def _write_json(columns: Columns, path: Path) -> None:
+    with replacing(path) as file:
+        write_json_array(file, _records(columns))
+
+
+WRITERS: dict[str, Callable[[Columns, Path], None]] = {
+    ".csv": _write_csv,
+    ".tsv": partial(_write_csv, delimiter="\t"),
+    ".xlsx": _write_excel,
+    ".parquet": _write_parquet,
+    ".json": _write_json,
+    ".jsonl": lambda columns, path: write_json_lines(path, _records(columns)),
+}

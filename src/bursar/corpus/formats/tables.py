@@ -12,39 +12,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, numbered_id
+from bursar.corpus.corpus import Corpus, Names, Schema
+from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, check_options, numbered_id
 from bursar.corpus.formats.json_files import first_line_object, first_object
-from bursar.corpus.formats.table_files import EXCEL, READERS, Table, listed_lines, suffix_of, table_of_frame
-from bursar.corpus.formats.table_writers import write_table
+from bursar.corpus.formats.table_files import EXCEL, READERS, Table, listed_lines, read_frame, suffix_of, write_table
 from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.errors import ConfigError, DataError
-from bursar.tasks import KINDS, Task
+from bursar.errors import DataError
+from bursar.registry import suggestion
+from bursar.tasks import KINDS
 
-TEXT_NAMES: tuple[str, ...] = (
-    "text",
-    "body",
-    "message",
-    "content",
-    "sentence",
-    "utterance",
-    "comment",
-    "review",
-    "question",
-    "query",
-)
-TEXT_NAMES += ("description", "abstract", "title", "subject")
-ID_NAMES = ("id", "item id", "item", "uid", "uuid", "key", "ticket", "ticket id", "number", "nr", "no")
-SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".json": "json"}
-SUFFIXES |= dict.fromkeys((".jsonl", ".ndjson"), "json-lines") | dict.fromkeys(EXCEL, "xlsx")
+TEXT_NAMES = (
+    "text body message content sentence utterance comment review question query description abstract title subject"
+).split()
+ID_NAMES = "id item uid uuid key ticket number nr no".split()  # and whatever ends in "id"
 LABEL, VALUE, JSON = "label:", "value:", "json:"
 
 
@@ -62,12 +49,12 @@ class Roles:
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 def read(
-    path: Path,
+    source: Any,
     *,
     text: str | None = None,
     id: str | None = None,
     labels: Mapping[str, str] | str | None = None,
-    schema: Mapping[str, Any] | None = None,
+    schema: Schema = None,
     split: str | None = None,
     group: str | None = None,
     pair: str | None = None,
@@ -78,53 +65,24 @@ def read(
     sheet: str | None = None,
     kind: str | None = None,
 ) -> Corpus:
-    """Read a file of a kind, such as ``.csv``; by default as its name says."""
+    """Read a file of a kind, such as ``.csv``, by default as its name says; or a pandas DataFrame."""
+    path = source if isinstance(source, Path) else Path("the frame")
+    stated = {"delimiter": delimiter, "encoding": encoding, "header": header, "sheet": sheet}
+    options = {option: value for option, value in stated.items() if value is not None}
+    table = read_table(path, kind, **options) if source is path else read_frame(source, **options)
     given = {"text": text, "id": id, "split": split, "group": group, "pair": pair}
-    options = {"delimiter": delimiter, "encoding": encoding, "header": header, "sheet": sheet}
-    table = read_table(path, kind, **{name: value for name, value in options.items() if value is not None})
     return corpus_of_table(table, path, given, labels, schema, skip_empty in (True, "yes", "true"))
-
-
-def read_table(path: Path, kind: str | None = None, **options: Any) -> Table:
-    """The columns of a file of a kind, such as ``.csv``; by default as its name says."""
-    kind = suffix_of(path) if suffix_of(path) in READERS else kind or ""
-    if path.is_dir() or kind not in READERS:
-        raise DataError("not a file of a table", path=path, fix=f"give a file that ends in {', '.join(READERS)}")
-    known = list(signature(READERS[kind]).parameters)[1:]
-    for name in options:
-        if name not in known:
-            raise ConfigError(f"a {kind} file has no option {name!r}", fix=f"it has {', '.join(known) or 'none'}")
-    if isinstance(options.get("header"), str):
-        options["header"] = options["header"].lower() in ("yes", "true", "1")
-    return READERS[kind](path, **options)
-
-
-def read_frame(
-    frame: Any,
-    *,
-    text: str | None = None,
-    id: str | None = None,
-    labels: Mapping[str, str] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    split: str | None = None,
-    group: str | None = None,
-    pair: str | None = None,
-    skip_empty: bool = False,
-) -> Corpus:
-    """Read a pandas DataFrame."""
-    given = {"text": text, "id": id, "split": split, "group": group, "pair": pair}
-    return corpus_of_table(table_of_frame(frame), Path("the frame"), given, labels, schema, skip_empty)
 
 
 def corpus_of_table(
     table: Table,
     path: Path,
     given: Mapping[str, str | None],
-    labels: Mapping[str, str] | str | None = None,
-    schema: Mapping[str, Any] | None = None,
-    skip_empty: bool = False,
+    labels: Mapping[str, str] | str | None,
+    schema: Schema,
+    skip_empty: bool,
 ) -> Corpus:
-    """Make a corpus of a table; ``given`` maps roles to the columns that the user named."""
+    """The rows of a table as a corpus; what is not given about its columns is found out."""
     if not len(table):
         raise DataError("there is no item in it", path=path)
     builder = CorpusBuilder(schema)
@@ -133,6 +91,17 @@ def corpus_of_table(
     builder.notes += [*table.notes, *notes]
     _add_items(builder, table, roles, skip_empty)
     return builder.build()
+
+
+def read_table(path: Path, kind: str | None = None, **options: Any) -> Table:
+    """The columns of a file of a kind, such as ``.csv``; by default as its name says."""
+    kind = suffix_of(path) if suffix_of(path) in READERS else kind or ""
+    if path.is_dir() or kind not in READERS:
+        raise DataError("not a file of a table", path=path, fix=f"give a file that ends in {', '.join(READERS)}")
+    check_options(kind.lstrip("."), READERS[kind], options)
+    if isinstance(options.get("header"), str):
+        options["header"] = options["header"].lower() in ("yes", "true", "1")
+    return READERS[kind](path, **options)
 
 
 def _labels_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
@@ -148,40 +117,25 @@ def find_roles(
     """The roles of the columns: those that were given, and those that can be found out, with notes."""
     named = {role: str(column) for role, column in given.items() if column is not None}  # a frame may have numbers
     for column in [*named.values(), *labels.values()]:
-        _check_column(table, column, path)
+        if column not in table.columns:
+            fix = f"{suggestion(column, table.columns)}The columns are {', '.join(table.columns)}{_about_header(table)}"
+            raise DataError(f"there is no column {column!r}", path=path, line=1, fix=fix)
     notes = []
     if "text" not in named:
         named["text"], why = _text_column(table, path, {*named.values(), *labels.values()})
         notes.append(f"text: column {named['text']!r}{why}")
     if "id" not in named:
-        found = _id_column(table, {*named.values(), *labels.values()})
-        if found is not None:
+        if found := _id_column(table, {*named.values(), *labels.values()}):
             named["id"] = found
-            notes.append(f"ids: column {found!r}")
-        else:
-            notes.append("ids: numbers of rows, since no column holds different ids")
+        notes.append(f"ids: column {found!r}" if found else "ids: numbers of rows, since no column holds different ids")
     for role in ("split", "pair", "group"):  # as our own tables name them
         if role not in named and role in table.columns and (role != "split" or _are_splits(table.columns[role])):
             named[role] = role
     own = [name for name in table.columns if name.startswith((LABEL, VALUE, JSON))] if not labels else []
     labels = labels | {name.partition(":")[2]: name for name in own}
-    used = {*named.values(), *labels.values()}
-    others = [name for name in table.columns if name not in used]
-    if others:
+    if others := [name for name in table.columns if name not in (*named.values(), *labels.values())]:
         notes.append(f"kept as metadata: {', '.join(others)}")
     return Roles(**named, labels=labels), notes
-
-
-def _check_column(table: Table, column: str, path: Path) -> None:
-    if column not in table.columns:
-        close = get_close_matches(column, table.columns, 1, 0.6)
-        known = f"did you mean {close[0]!r}? " if close else ""
-        raise DataError(
-            f"there is no column {column!r}",
-            path=path,
-            line=1,
-            fix=f"{known}The columns are {', '.join(table.columns)}{_about_header(table)}",
-        )
 
 
 def _text_column(table: Table, path: Path, taken: set[str]) -> tuple[str, str]:
@@ -197,13 +151,10 @@ def _text_column(table: Table, path: Path, taken: set[str]) -> tuple[str, str]:
         return ranked[0], " (the only one with texts)"
     if ranked and words[ranked[0]] >= 2 and words[ranked[0]] >= 1.5 * words[ranked[1]]:
         return ranked[0], " (the longest texts)"
-    columns = ", ".join(table.columns)
-    raise DataError(
-        "it is not clear which column holds the text",
-        path=path,
-        line=1,
-        fix=f"name it: text = one of {columns} (in the command line: --text-column){_about_header(table)}",
+    fix = (
+        f"name it: text = one of {', '.join(table.columns)} (in the command line: --text-column){_about_header(table)}"
     )
+    raise DataError("it is not clear which column holds the text", path=path, line=1, fix=fix)
 
 
 def _about_header(table: Table) -> str:
@@ -244,28 +195,23 @@ def _add_items(builder: CorpusBuilder, table: Table, roles: Roles, skip_empty: b
     """Add every row as an item; rows without a text are refused by number, or passed over."""
     columns = table.columns
     texts = columns[roles.text]
-    empty = [at for at, cell in enumerate(texts) if cell is None or not str(cell).strip()]
-    if empty and not skip_empty:
-        lines = [table.lines[at] for at in empty]
-        builder.line = lines[0]
-        raise builder.error(
-            f"column {roles.text!r} has no text in {listed_lines(lines)}",
-            fix="fill or delete these rows, or pass over them with skip_empty=yes",
-        )
-    if empty:
-        builder.notes.append(f"passed over without a text: {listed_lines([table.lines[at] for at in empty])}")
-    skipped = set(empty)
+    skipped = {line for line, cell in zip(table.lines, texts, strict=True) if cell is None or not str(cell).strip()}
+    if skipped and not skip_empty:
+        builder.line = min(skipped)
+        message = f"column {roles.text!r} has no text in {listed_lines(sorted(skipped))}"
+        raise builder.error(message, fix="fill or delete these rows, or pass over them with skip_empty=yes")
+    if skipped:
+        builder.notes.append(f"passed over without a text: {listed_lines(sorted(skipped))}")
     ours = [*columns][:3] == ["id", "split", "text"]  # a corpus written as a table: these columns are no metadata
-    all_strings = all(isinstance(cell, str) for cell in texts)
     used = {roles.id, roles.split, roles.pair, roles.group, *roles.labels.values()} if ours else set()
-    used |= {roles.text} if all_strings else set()
+    used |= {roles.text} if all(isinstance(cell, str) for cell in texts) else set()
     kept = {name: cells for name, cells in columns.items() if name not in used}
     builder.columns = tuple(kept if ours else columns)
     builder.text_column = None if ours else roles.text
     builder.label_columns = tuple(name for name in roles.labels.values() if name in kept)
     encoders = {task: _label_reader(builder, task, columns[name], name) for task, name in roles.labels.items()}
     for at, line in enumerate(table.lines):
-        if at in skipped:
+        if line in skipped:
             continue
         builder.line = line
         id = _id_text(columns[roles.id][at]) if roles.id else numbered_id("row", line)
@@ -291,10 +237,7 @@ def _optional(cell: Any) -> str | None:
 
 
 def _label_reader(builder: CorpusBuilder, task: str, cells: Sequence[Any], column: str) -> Callable[[Any, str], Any]:
-    """What reads the cells of a task's column; the task is added if the schema does not have it.
-
-    Without a schema, a column of JSON arrays has the kind that its values show, and any other one holds classes.
-    """
+    """What reads the cells of a task's column; an unknown task is added, of the kind that its values show."""
     known = builder.task(task)
     if known is None:
         kind, options = _guess_kind(cells, column)
@@ -309,7 +252,7 @@ def _label_reader(builder: CorpusBuilder, task: str, cells: Sequence[Any], colum
             return None
         try:
             if kind == "classification":
-                return _class_name(cell)
+                return ("yes" if cell else "no") if isinstance(cell, bool) else _id_text(cell)
             if kind == "regression":
                 return float(cell)
             return json.loads(cell) if isinstance(cell, str) else cell
@@ -320,25 +263,15 @@ def _label_reader(builder: CorpusBuilder, task: str, cells: Sequence[Any], colum
     return read_cell
 
 
-def _number(cell: Any) -> float | None:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return None
-
-
-def _class_name(cell: Any) -> str:
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    return _id_text(cell)
-
-
 def _guess_kind(cells: Sequence[Any], column: str) -> tuple[str, dict[str, Any]]:
     """The kind of a column of labels, by its name or its first JSON value."""
     if column.startswith(LABEL):
         return "classification", {}
     if column.startswith(VALUE):
-        numbers = [number for number in map(_number, cells) if number is not None]
+        numbers = []
+        for cell in cells:
+            with suppress(TypeError, ValueError):  # read_cell will refuse it with its line
+                numbers.append(float(cell))
         low, high = min(numbers, default=0.0), max(numbers, default=1.0)
         return "regression", {"low": low, "high": high if high > low else low + 1}
     for cell in cells:
@@ -357,7 +290,7 @@ def _guess_kind(cells: Sequence[Any], column: str) -> tuple[str, dict[str, Any]]
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Sequence[str] = (), *, kind: str) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = (), *, kind: str) -> None:
     """Write all items to one table of a kind, such as ``.csv``, with their metadata."""
     checks = WriteChecks(corpus, kind.lstrip("."), lose)
     checks.refuse("images", "words")
@@ -381,65 +314,39 @@ def corpus_columns(corpus: Corpus) -> dict[str, list[Any]]:
     if corpus.groups is not None:
         columns["group"] = [group or None for group in corpus.groups.tolist()]
     for name, task in corpus.schema.items():
-        labels = corpus.labels[name]
-        columns[column_of(task)] = [
-            _cell_of(task, task.value(labels.rows[at])) if labels.present[at] else None for at in range(len(corpus))
-        ]
+        labels, prefix = corpus.labels[name], {"classification": LABEL, "regression": VALUE}.get(task.kind, JSON)
+        values = [task.value(rows) if known else None for rows, known in zip(labels.rows, labels.present, strict=True)]
+        if prefix == JSON:
+            values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
+        columns[prefix + name] = values
     if corpus.metadata is not None:
         columns |= {name: corpus.metadata.column(name) for name in corpus.metadata.cells if name not in columns}
     return columns
 
 
-def column_of(task: Task) -> str:
-    """The column of a task's labels."""
-    prefix = {"classification": LABEL, "regression": VALUE}.get(task.kind, JSON)
-    return prefix + task.name
-
-
-def _cell_of(task: Task, value: Any) -> Any:
-    return value if task.kind in ("classification", "regression") else json.dumps(value, ensure_ascii=False)
-
-
 def table_format(path: Path) -> str | None:
-    """The format of a table by the file's name; ``None`` if it is no table.
-
-    >>> table_format(Path("m.xlsx")), table_format(Path("train.conll"))
-    ('xlsx', None)
-    """
-    return SUFFIXES.get(suffix_of(path))
+    """The format of a table by the file's name; ``None`` if it is no table."""
+    return next((name for name, (suffixes, _) in TABLES.items() if suffix_of(path) in suffixes), None)
 
 
-# -- guessing ---------------------------------------------------------------------------------------------------------
-def _sniff_csv(path: Path, suffixes: Sequence[str]) -> bool:
-    return path.is_file() and suffix_of(path) in suffixes and path.stat().st_size > 0
+def _sniff(path: Path, name: str) -> bool:
+    """Whether a file is a table of this format: objects must have a text, and rows need no more than the suffix."""
+    if not path.is_file():
+        return False
+    if name in ("json", "json-lines"):
+        first = first_object(path) if name == "json" else first_line_object(path, TABLES[name][0])
+        return any(isinstance(value, str) for value in first.values())
+    return suffix_of(path) in TABLES[name][0] and path.stat().st_size > 0
 
 
-def _sniff_excel(path: Path) -> bool:
-    return path.is_file() and suffix_of(path) in EXCEL
-
-
-def _sniff_parquet(path: Path) -> bool:
-    return path.is_file() and suffix_of(path) == ".parquet"
-
-
-def _sniff_json(path: Path) -> bool:
-    return path.is_file() and any(isinstance(value, str) for value in first_object(path).values())
-
-
-def _sniff_json_lines(path: Path) -> bool:
-    return path.is_file() and any(
-        isinstance(value, str) for value in first_line_object(path, (".jsonl", ".ndjson")).values()
-    )
-
-
-for _name, _kind, _summary, _sniff in (
-    ("csv", ".csv", "a CSV file with any columns", partial(_sniff_csv, suffixes=(".csv",))),
-    ("tsv", ".tsv", "a table separated by tabs", partial(_sniff_csv, suffixes=(".tsv", ".tab"))),
-    ("xlsx", ".xlsx", "an Excel workbook", _sniff_excel),
-    ("parquet", ".parquet", "a Parquet file with any columns", _sniff_parquet),
-    ("json", ".json", "an array of JSON objects with any keys", _sniff_json),
-    ("json-lines", ".jsonl", "one JSON object per line with any keys", _sniff_json_lines),
-):
-    FORMATS.add(
-        _name, Format(_name, _summary, _sniff, partial(read, kind=_kind), partial(write, kind=_kind), general=True)
-    )
+TABLES = {  # format: suffixes, the first of them that of a written file, and a summary
+    "csv": ((".csv",), "a CSV file with any columns"),
+    "tsv": ((".tsv", ".tab"), "a table separated by tabs"),
+    "xlsx": (EXCEL, "an Excel workbook"),
+    "parquet": ((".parquet",), "a Parquet file with any columns"),
+    "json": ((".json",), "an array of JSON objects with any keys"),
+    "json-lines": ((".jsonl", ".ndjson"), "one JSON object per line with any keys"),
+}
+for _name, (_suffixes, _summary) in TABLES.items():
+    _read, _write = partial(read, kind=_suffixes[0]), partial(write, kind=_suffixes[0])
+    FORMATS.add(_name, Format(_name, _summary, partial(_sniff, name=_name), _read, _write, general=True))

@@ -10,14 +10,13 @@ the domain. Words are those of the parse, aligned with the utterance.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.corpus import Corpus, Item, Names, Schema
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, blank_cells, first_lines, read_files
-from bursar.corpus.formats.sentences import align_words, is_text_of_words
 from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import align_words
 from bursar.tasks import Classification, Tagging
 from bursar.tasks.schemes import Span
 
@@ -32,7 +31,7 @@ def sniff(path: Path) -> bool:
     return first_lines(path, SUFFIXES, 1) == ["\t".join(HEADER)]
 
 
-def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+def read(path: Path, schema: Schema = None) -> Corpus:
     """A file, or a folder with files such as ``alarm_train.tsv``."""
     return read_files(path, SUFFIXES, _read_file, schema)
 
@@ -42,35 +41,27 @@ def _read_file(reader: FileReader) -> None:
         reader.declare(task)
     for line in reader.lines():
         cells = line.split("\t")
-        if reader.line == 1:
-            if cells != [*HEADER]:
-                raise reader.error(f"expected the header {', '.join(HEADER)}, not {line!r}")
-        elif line.strip(" "):
-            _read_row(reader, cells)
-
-
-def _read_row(reader: FileReader, cells: list[str]) -> None:
-    if len(cells) != 3 or not cells[0]:
-        raise reader.error(f"expected {', '.join(HEADER)} between tabs, not {len(cells)} cells")
-    domain, text, parse = cells
-    id = reader.next_id(f"{domain}-{reader.split}")
-    try:
-        intent, words, slots = read_parse(parse)
-    except ValueError as wrong:
-        raise reader.error(f"the parse is broken: {wrong}", item=id) from None
-    spans = align_words(text, words)
-    if spans is None:
-        raise reader.error("the words of the parse are not those of the utterance", item=id)
-    labels = {"intent": intent, "slots": slots}
-    reader.add(id, split=reader.split, text=text, words=spans, group=domain, labels=labels)
+        if reader.line == 1 and cells != [*HEADER]:
+            raise reader.error(f"expected the header {', '.join(HEADER)}, not {line!r}")
+        if reader.line == 1 or not line.strip(" "):
+            continue
+        if len(cells) != 3 or not cells[0]:
+            raise reader.error(f"expected {', '.join(HEADER)} between tabs, not {len(cells)} cells")
+        domain, text, parse = cells
+        id = reader.next_id(f"{domain}-{reader.split}")
+        try:
+            intent, words, slots = read_parse(parse)
+        except ValueError as wrong:
+            raise reader.error(f"the parse is broken: {wrong}", item=id) from None
+        spans = align_words(text, words)
+        if spans is None:
+            raise reader.error("the words of the parse are not those of the utterance", item=id)
+        labels = {"intent": intent, "slots": slots}
+        reader.add(id, split=reader.split, text=text, words=spans, group=domain, labels=labels)
 
 
 def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
-    """The outermost intent, the words and the outermost slots; ``ValueError`` if brackets do not match.
-
-    >>> read_parse("[IN:CREATE wake me [SL:TIME at [IN:SUM 7 ] ] ]")
-    ('CREATE', ['wake', 'me', 'at', '7'], [(2, 4, 'TIME')])
-    """
+    """The outermost intent, the words and the outermost slots; ``ValueError`` if brackets do not match."""
     cells = blank_cells(parse)
     if not cells or not cells[0].startswith(INTENT) or cells[0] == INTENT:
         raise ValueError(f"it does not open with {INTENT}…")
@@ -95,11 +86,7 @@ def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
 
 
 def write_parse(intent: str, words: Sequence[str], slots: Sequence[Span]) -> str:
-    """A parse with one intent and slots that do not overlap.
-
-    >>> write_parse("CREATE", ["wake", "me"], [(1, 2, "WHO")])
-    '[IN:CREATE wake [SL:WHO me ] ]'
-    """
+    """A parse with one intent and slots that do not overlap."""
     cells = [f"{INTENT}{intent}"]
     at = 0
     for start, end, label in slots:
@@ -108,7 +95,7 @@ def write_parse(intent: str, words: Sequence[str], slots: Sequence[Span]) -> str
     return " ".join([*cells, *words[at:], CLOSE])
 
 
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+def write(corpus: Corpus, path: Path, lose: Names = ()) -> None:
     """Write a folder with train.tsv, eval.tsv and test.tsv, or one file."""
     checks = WriteChecks(corpus, "topv2", lose)
     checks.refuse("images", "pairs")
@@ -133,7 +120,7 @@ def _parse(checks: WriteChecks, item: Item) -> str:
         same = read_parse(parse) == (intent, item.words, slots)
     except ValueError:
         same = False
-    if not same or not is_text_of_words(item):
+    if not same or not item.is_its_words:
         raise checks.error("has no parse for this: slots overlap, or words are brackets or not all of the text", item)
     return parse
 

@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from bursar.corpus.builder import without_labels
-from bursar.corpus.corpus import SPLITS, Corpus, Item
+from bursar.corpus.corpus import SPLITS, Corpus, Item, Names
 from bursar.corpus.formats.format import IdCounter, parse_names, replacing, split_files, split_of
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, DataError, LabelError
@@ -30,6 +30,7 @@ LOSSES = ("ids", "groups", "spacing", "words")
 LACKS = {  # what a format may lack: the message and the fix for a corpus that has it
     "images": ("holds texts, not images", "write npz, idx or jsonl"),
     "pairs": ("holds no second text", None),
+    "wordless": ("cannot hold a sentence without words", None),
     "groups": ("holds no groups", "lose = groups"),
     "spacing": ("stores words separated by single spaces, and this text has other spaces", "lose = spacing"),
     "words": ("does not store words, and these are not the ones that the rule finds", "lose = words"),
@@ -45,30 +46,28 @@ class UnknownTaskError(DataError):
 
 
 def suggest_task_names(tasks: Mapping[str, Task], places: Mapping[str, Task]) -> dict[str, str]:
-    """New names for tasks that a format does not know, where only one of its tasks is of the same kind.
-
-    >>> from bursar.tasks import Classification, Tagging
-    >>> places = {"label": Classification("label"), "entities": Tagging("entities")}
-    >>> suggest_task_names({"intent": Classification("intent", ("alarm", "music"))}, places)
-    {'intent': 'label'}
-    >>> suggest_task_names({"a": Classification("a"), "b": Classification("b")}, places)
-    {}
-    """
-    unknown = {name: task for name, task in tasks.items() if name not in places}
-    free = {name: place for name, place in places.items() if name not in tasks}
+    """New names for tasks that a format does not know, where only one of its tasks is of the same kind."""
+    unknown = {name: without_labels(task) for name, task in tasks.items() if name not in places}
+    free = {name: without_labels(place) for name, place in places.items() if name not in tasks}
     found = {}
     for name, task in unknown.items():
-        alike = [other for other in unknown.values() if without_labels(other) == without_labels(task)]
-        fitting = [place for place, other in free.items() if without_labels(other) == without_labels(task)]
-        if len(alike) == len(fitting) == 1:
+        fitting = [place for place, other in free.items() if other == task]
+        if len(fitting) == 1 and [*unknown.values()].count(task) == 1:
             found[name] = fitting[0]
     return found
+
+
+def stated(item: Item, *, words: bool = True) -> dict[str, Any]:
+    """What a record says of an item beside its text: its split, its group, and its words if no rule finds them."""
+    group = {} if item.group is None else {"group": item.group}
+    spans = {"words": item.spans} if words and item.spans != find_words(item.text or "") else {}
+    return {"split": item.split, **group, **spans}
 
 
 class WriteChecks:
     """A corpus to be written in a format: each method rejects one thing that the format cannot store."""
 
-    def __init__(self, corpus: Corpus, format: str, lose: str | Collection[str] = ()) -> None:
+    def __init__(self, corpus: Corpus, format: str, lose: Names = ()) -> None:
         self.lose = frozenset(parse_names(lose))
         for loss in self.lose:
             if loss not in LOSSES:
@@ -84,7 +83,7 @@ class WriteChecks:
 
     # -- items ------------------------------------------------------------------------------------------------------
     def refuse(self, *lacks: str) -> None:
-        """Refuse a corpus with something that the format lacks: images, pairs, groups, spacing or words."""
+        """Refuse a corpus with something that the format lacks: a key of ``LACKS``."""
         for what in lacks:
             at = None if what in self.lose else next(self._having(what), None)
             if at is not None:
@@ -101,6 +100,8 @@ class WriteChecks:
                 yield from np.flatnonzero(np.diff(pairs.strings.offsets)).tolist()
             case "groups" if groups is not None:
                 yield from np.flatnonzero(np.diff(groups.offsets)).tolist()
+            case "wordless" if texts is not None:
+                yield from np.flatnonzero(texts.word_counts == 0).tolist()
             case "spacing" if texts is not None:
                 yield from (at for at, words in enumerate(texts.all_words()) if " ".join(words) != texts.strings[at])
             case "words":
@@ -193,7 +194,6 @@ class WriteChecks:
             yield ((split, stack.enter_context(replacing(file))) for split, file in files.items())
 
     def splits(self) -> list[str]:
-        """The splits that have items."""
         return [split for split, count in self.corpus.split_counts().items() if count]
 
     def known_splits(self, splits: Iterable[str]) -> None:
@@ -203,6 +203,5 @@ class WriteChecks:
                 raise self.error(f"has files for train, dev and test, not for a split {split!r}", item)
 
     def items(self, split: str | None = None) -> Iterator[Item]:
-        """The items of a split, or all."""
         places = range(len(self.corpus)) if split is None else self.corpus.in_split(split).tolist()
         return (self.corpus[at] for at in places)

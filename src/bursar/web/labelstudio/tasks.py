@@ -10,8 +10,8 @@ from typing import Any
 from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.corpus.formats.characters import WordSpans
-from bursar.corpus.formats.label_studio_config import config_of
-from bursar.corpus.formats.label_studio_results import Design, Result, design_of, labels_of, results_of
+from bursar.corpus.formats.label_studio import config_of
+from bursar.corpus.formats.label_studio_results import Design, Result, labels_of, results_of
 from bursar.errors import DataError, LabelError
 from bursar.web.images import png
 
@@ -40,7 +40,7 @@ class StudioAnnotation:
 # -- to Label Studio -------------------------------------------------------------------------------------------------
 def design_for(corpus: Corpus) -> Design:
     """The labelling design for a corpus's tasks."""
-    design = design_of(corpus.schema)
+    design = Design.of(corpus.schema)
     return design if corpus.images is None else Design(design.schema, design.ends, text=IMAGE)
 
 
