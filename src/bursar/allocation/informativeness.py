@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -108,10 +109,10 @@ def make_named(registry: Registry[Callable[..., T]], name: str, settings: Mappin
         return make(**settings)
     except TypeError as wrong:
         reason = str(wrong).partition("() ")[2] or str(wrong)  # without the name of the class
-        try:
-            fix = f"its settings are {', '.join(field.name for field in fields(make()))}"
-        except (TypeError, BursarError):  # it cannot be made without any
-            fix = None
+        fix = None
+        with suppress(TypeError, BursarError):  # it may need some to be made
+            usual: Any = make()
+            fix = f"its settings are {', '.join(field.name for field in fields(usual))}"
         raise ConfigError(f"{registry.noun} {name!r}: {reason}", fix=fix) from None
 
 

@@ -170,8 +170,8 @@ def _print(parts: dict[str, Any], page: str | None) -> None:
     if "check" in parts:
         table = measured_table(parts["check"], advice)
         print_table("Should these tasks be trained together? Measured", table.columns, table.rows)
-    for words in (" ".join(section.words), section.note):
+    for words in (" ".join(section["words"]), section["note"]):
         typer.echo(f"{words}\n")
-    print_warnings(section.warnings)
+    print_warnings(section["warnings"])
     if page is not None:
         typer.echo(f"Report: {page}")

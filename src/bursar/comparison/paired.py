@@ -29,10 +29,7 @@ class PairedTest(TypedDict):
 
 
 def paired_test(a: ArrayLike, b: ArrayLike, cluster: Sequence[Hashable] | None = None) -> PairedTest:
-    """The paired t-test of two arms.
-
-    Pairs of one ``cluster`` (a seed, a domain) rise and fall together: their mean difference is one observation.
-    """
+    """The paired t-test of two arms. Pairs of a ``cluster`` rise and fall together: their mean is one observation."""
     x, y = matched(a, b)
     pairs, noise = len(x), 8 * np.finfo(float).eps * np.abs([x, y]).max(initial=0)
     gaps = cluster_means(x - y, cluster)
