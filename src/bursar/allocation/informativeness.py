@@ -96,10 +96,12 @@ def part_of(progress: Progress, repetition: int, repetitions: int) -> Progress:
     return lambda what, done: progress(what, min((repetition + done) / repetitions, 0.999))
 
 
-def check_whole(name: str, setting: str, value: object, *, least: int = 1) -> None:
-    """Refuse a setting that is not a whole number, or too small."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"{name!r}: {setting} = {value!r}", fix=f"use a whole number from {least} up")
+def check_whole(tool: Any, **fewest: int) -> None:
+    """Refuse settings that are not whole numbers, or too small."""
+    for setting, least in fewest.items():
+        value = getattr(tool, setting)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(f"{tool.name!r}: {setting} = {value!r}", fix=f"use a whole number from {least} up")
 
 
 def make_named(registry: Registry[Callable[..., T]], name: str, settings: Mapping[str, Any]) -> T:
@@ -133,7 +135,7 @@ class Informer(ABC):
     repetitions: int = 4  # each divides the items differently
 
     def __post_init__(self) -> None:
-        check_whole(self.name, "repetitions", self.repetitions, least=2)
+        check_whole(self, repetitions=2)
 
     @abstractmethod
     def gains(self, learner: Learner, items: Corpus, parts: Parts, seed: int, progress: Progress) -> FloatArray:
