@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any
@@ -255,7 +256,7 @@ class _Run:
         self.nodes: dict[tuple[int, bytes], Proposal] = {}
 
     def to_the_end(self, now: SearchState, callback: SearchCallback | None) -> SearchState:
-        try:
+        with closing(self.stream):
             while now.step < self.chain.plan.all_steps:
                 if self._decided(now):
                     if callback is not None:
@@ -263,8 +264,6 @@ class _Run:
                     continue
                 self.stream.request(self._wanted(now))
                 self._add(self.stream.results())
-        finally:
-            self.stream.close()
         return now
 
     def _add(self, scores: Mapping[bytes, float]) -> None:
