@@ -156,7 +156,7 @@ def test_tasks_that_nobody_can_judge_are_named_and_left_out(tmp_path, monkeypatc
     run.parts = DataSplits(*_with_parsing(run))
     question = question_of(run)
     assert question.problem.tasks == ("intent", "slots")
-    assert question.tasks_left_out == {"dependencies": "parsing is not judged"}
+    assert question.about["tasks_left_out"] == {"dependencies": "parsing is not judged"}
 
 
 def _with_parsing(run):

@@ -10,7 +10,7 @@ import pytest
 
 from bursar.allocation.estimates import ReductionRate
 from bursar.allocation.informativeness import seed_items
-from bursar.allocation.rates import DEFAULTS, RATERS, Rater, RatingSettings, make_rater, only, tasks_of
+from bursar.allocation.rates import DEFAULTS, RATERS, Rater, RatingSettings, make_rater, only
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
@@ -34,7 +34,7 @@ class Halving(Rater):
     name: ClassVar[str] = "halving"
 
     def measure(self, learner, annotated, how=DEFAULTS):
-        tasks = tasks_of(learner, annotated)
+        tasks = annotated.schema if learner is None else learner.tasks
         items = seed_items(tasks, annotated)
         how.progress("measuring", 1.0)
         return {

@@ -85,7 +85,7 @@ def test_a_check_alone_needs_no_law():
     assert tuple(section["words"]) == (
         "In the measurement, training together helps intent (+2.0 points) and harms slots (−3.0 points).",
     )
-    assert not section.predicted
+    assert not section["predicted"]
     assert "300 items" in section["note"]
     assert "600 test items" in section["note"]
 

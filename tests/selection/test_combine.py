@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
-from bursar.selection import Candidates, average, make_strategy, maximum, minimum, reciprocal_rank_fusion
-from bursar.selection.combine import shares
+from bursar.selection import Candidates, average, make_strategy, reciprocal_rank_fusion
+from bursar.selection.combine import maximum, minimum, shares
 from bursar.tasks import Prices
 
 seeds = st.integers(0, 10**6)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import InfeasibleError, SelectionError
-from bursar.selection import Candidates, ItemFeatures, Limit, Limits, PoolFeatures, Units, guard, make_strategy
+from bursar.selection import Candidates, ItemFeatures, Limit, Limits, PoolFeatures, Units, make_strategy, modifiers
 from bursar.selection.modifiers import outliers
 from bursar.tasks import Prices
 
@@ -159,8 +159,8 @@ def test_a_sample_of_a_large_pool_says_what_is_far(monkeypatch):
     pool = pool_of(0, 3000, vectors=features)
     confidence = pool.confidence.copy()
     confidence[100, 0] = 0
-    monkeypatch.setattr(guard, "NEIGHBOURS", 300)
-    monkeypatch.setattr(guard, "AT_ONCE", 7)
+    monkeypatch.setattr(modifiers, "NEIGHBOURS", 300)
+    monkeypatch.setattr(modifiers, "AT_ONCE", 7)
     assert outliers(replace(pool, confidence=confidence))[100]
 
 

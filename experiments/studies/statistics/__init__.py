@@ -1,9 +1,10 @@
 """What a study may say of its scores: tests, win percentages, areas, savings. Arrays in, numbers for JSON out."""
 
-from bursar.comparison.paired import holm, saved, saved_interval
+from bursar.comparison.paired import holm
 from experiments.studies.statistics.curves import areas, regret
 from experiments.studies.statistics.families import LEVEL, compare_all, spread
 from experiments.studies.statistics.permutation import PairedTest, paired_test
+from experiments.studies.statistics.savings import saved, saved_interval
 from experiments.studies.statistics.tables import agreement_with, table4, wins
 from experiments.studies.statistics.trust import r_squared
 

@@ -180,7 +180,7 @@ class SplitAdvice:
         """The reasons for the split, as sentences."""
         split, joint = self.split, self.split.problem.joint
         parts = (_shared, _best_value, _effects, _saturation, _for_less)
-        sentences = split.notes + [sentence for part in parts for sentence in part(split)]
+        sentences = [*split.notes, *(sentence for part in parts for sentence in part(split))]
         for other in self.others:
             if joint is not None and other.together and other.total > split.total:
                 price = split.problem.show(joint)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -95,10 +96,12 @@ def part_of(progress: Progress, repetition: int, repetitions: int) -> Progress:
     return lambda what, done: progress(what, min((repetition + done) / repetitions, 0.999))
 
 
-def check_whole(name: str, setting: str, value: object, *, least: int = 1) -> None:
-    """Refuse a setting that is not a whole number, or too small."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"{name!r}: {setting} = {value!r}", fix=f"use a whole number from {least} up")
+def check_whole(tool: Any, **fewest: int) -> None:
+    """Refuse settings that are not whole numbers, or too small."""
+    for setting, least in fewest.items():
+        value = getattr(tool, setting)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(f"{tool.name!r}: {setting} = {value!r}", fix=f"use a whole number from {least} up")
 
 
 def make_named(registry: Registry[Callable[..., T]], name: str, settings: Mapping[str, Any]) -> T:
@@ -108,10 +111,10 @@ def make_named(registry: Registry[Callable[..., T]], name: str, settings: Mappin
         return make(**settings)
     except TypeError as wrong:
         reason = str(wrong).partition("() ")[2] or str(wrong)  # without the name of the class
-        try:
-            fix = f"its settings are {', '.join(field.name for field in fields(make()))}"
-        except (TypeError, BursarError):  # it cannot be made without any
-            fix = None
+        fix = None
+        with suppress(TypeError, BursarError):  # it may need some to be made
+            usual: Any = make()
+            fix = f"its settings are {', '.join(field.name for field in fields(usual))}"
         raise ConfigError(f"{registry.noun} {name!r}: {reason}", fix=fix) from None
 
 
@@ -132,7 +135,7 @@ class Informer(ABC):
     repetitions: int = 4  # each divides the items differently
 
     def __post_init__(self) -> None:
-        check_whole(self.name, "repetitions", self.repetitions, least=2)
+        check_whole(self, repetitions=2)
 
     @abstractmethod
     def gains(self, learner: Learner, items: Corpus, parts: Parts, seed: int, progress: Progress) -> FloatArray:

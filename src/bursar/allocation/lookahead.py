@@ -34,7 +34,7 @@ class StepInformer(Informer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.name, "moments", self.moments)
+        check_whole(self, moments=1)
         if not 0 < self.until <= 1:
             raise ConfigError(f"{self.name!r}: until = {self.until!r}", fix="use a share above 0 and up to 1")
 
@@ -79,8 +79,7 @@ class LookAhead(StepInformer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.name, "steps", self.steps)
-        check_whole(self.name, "batch", self.batch)
+        check_whole(self, steps=1, batch=1)
         if self.gain not in GAINS:
             raise ConfigError(f"{self.name!r}: gain = {self.gain!r}", fix=f"use {' or '.join(GAINS)}")
 

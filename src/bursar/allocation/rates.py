@@ -183,7 +183,7 @@ class LawRates(Rater):
     blocks: int = 6
 
     def __post_init__(self) -> None:
-        check_whole(self.name, "blocks", self.blocks, least=3)
+        check_whole(self, blocks=3)
         if not self.law:
             raise ConfigError(
                 f"the rater {self.name!r} needs a law",
@@ -275,8 +275,7 @@ class CurveRater(Rater):
     student: str = "learner"
 
     def __post_init__(self) -> None:
-        check_whole(self.name, "repetitions", self.repetitions)
-        check_whole(self.name, "points", self.points, least=3)
+        check_whole(self, repetitions=1, points=3)
         if self.student not in STUDENTS:
             raise ConfigError(f"{self.name!r}: student = {self.student!r}", fix=f"use {' or '.join(STUDENTS)}")
 
@@ -376,7 +375,7 @@ class PseudoLabels(CurveRater):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.name, "reach", self.reach)
+        check_whole(self, reach=1)
         if self.start not in STARTS:
             raise ConfigError(f"{self.name!r}: start = {self.start!r}", fix=f"use {' or '.join(STARTS)}")
 

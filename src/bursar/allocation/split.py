@@ -209,9 +209,9 @@ class Split:
         return float(self.gains.sum())
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> tuple[str, ...]:
         """Remarks on unusual splits, as sentences."""
-        return _notes(self)
+        return tuple(_notes(self))
 
     def describe(self) -> dict[str, Any]:
         """The split as JSON, with money as amounts, not units."""
@@ -227,7 +227,7 @@ class Split:
         }
         cost, unspent = self.problem.money(self.cost), self.problem.money(self.unspent)
         whole = {"total": self.total, "bound": self.bound, "cost": cost, "unspent": unspent}
-        return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": self.notes}
+        return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": list(self.notes)}
 
 
 def exact(problem: SplitProblem) -> Split:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -128,11 +129,8 @@ def inputs_of_run(folder: Path) -> SplitInputs:
     run = Run.open(folder)
     if not run.has_ledger(run.arms[0]):
         raise AllocationError(f"{folder} has bought nothing yet", fix="name the campaign's file instead")
-    campaign = run.campaign(run.arms[0])
-    try:
+    with closing(run.campaign(run.arms[0])) as campaign:
         return _inputs_of(campaign)
-    finally:
-        campaign.close()
 
 
 def inputs_of(config: CampaignConfig) -> SplitInputs:
@@ -153,16 +151,15 @@ def inputs_of(config: CampaignConfig) -> SplitInputs:
 def _simulated(config: CampaignConfig, parts: DataSplits) -> SplitInputs:
     """The seed items of a simulation, with their gold labels."""
     gold = config.costs.model_copy(update={"pricing": "gold"})  # so that only fully labelled items are drawn
-    with TemporaryDirectory(prefix="bursar-") as folder:
-        campaign = Campaign(config.model_copy(update={"costs": gold}), Path(folder), parts=parts)
-        try:
-            annotator = GoldAnnotator(campaign.corpus)
-            ask = campaign.ask()
-            for want in ask.items if ask is not None else ():
-                campaign.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
-            return replace(_inputs_of(campaign), drawn=None)  # not a run
-        finally:
-            campaign.close()
+    config = config.model_copy(update={"costs": gold})
+    with (
+        TemporaryDirectory(prefix="bursar-") as folder,
+        closing(Campaign(config, Path(folder), parts=parts)) as campaign,
+    ):
+        annotator, ask = GoldAnnotator(campaign.corpus), campaign.ask()
+        for want in ask.items if ask is not None else ():
+            campaign.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
+        return replace(_inputs_of(campaign), drawn=None)  # not a run
 
 
 def measure(

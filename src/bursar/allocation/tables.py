@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,26 +86,21 @@ class EstimateTable:
 def read_estimate_table(file: str | Path) -> EstimateTable:
     """Read a table in the format of the file's extension. Errors name the task, the key and, if found, the line."""
     path = Path(file)
-    kind = path.suffix.lower()
+    kind, wrong = path.suffix.lower(), partial(DataError, path=path)
     if path.is_dir():
-        raise DataError("this is a folder", path=path, fix="name a file")
+        raise wrong("this is a folder", fix="name a file")
     if kind not in FORMATS:
-        raise DataError(
-            f"unknown format {kind or 'without extension'!r}", path=path, fix=f"use one of {', '.join(FORMATS)}"
-        )
+        raise wrong(f"unknown format {kind or 'without extension'!r}", fix=f"use one of {', '.join(FORMATS)}")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content, line = FORMATS[kind](path, path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise DataError("there is no such file", path=path, fix="check its name") from None
+        raise wrong("there is no such file", fix="check its name") from None
     except UnicodeDecodeError:
-        raise DataError("this is not text in UTF-8", path=path, fix="save it in UTF-8") from None
-    except OSError as wrong:
-        raise DataError(f"cannot be read: {wrong.strerror}", path=path) from None
-    try:
-        content, line = FORMATS[kind](path, text)
+        raise wrong("this is not text in UTF-8", fix="save it in UTF-8") from None
+    except OSError as error:
+        raise wrong(f"cannot be read: {error.strerror}") from None
     except RecursionError:
-        fix = "see docs/guides/allocation.md for the format"
-        raise DataError("tables are nested too deep", path=path, fix=fix) from None
+        raise wrong("tables are nested too deep", fix="see docs/guides/allocation.md for the format") from None
     return _Reader(path, content, line).table()
 
 
@@ -333,43 +329,39 @@ def _line_of(text: str, patterns: list[str]) -> int | None:
 def _csv(path: Path, text: str) -> Content:
     """One row per task: its name and keys, ``informs:TASK`` and ``error:TASK``. Empty cells are missing values."""
     lines, tasks, informs = {}, {}, {}
-    rows = csv.reader(text.splitlines(keepends=True), strict=True)
+    rows, wrong = csv.reader(text.splitlines(keepends=True), strict=True), partial(DataError, path=path)
     try:
         header = [name.strip() for name in next(rows, [])]
         if header[:1] != ["task"]:
             mark = next((mark for mark in ";\t" if header and mark in header[0]), None)
             fix = f"separate cells by commas, not by {'tabs' if mark == chr(9) else mark}" if mark else None
-            raise DataError(
-                "the first column is not 'task'", path=path, line=1, fix=fix or f"begin with task,{','.join(KEYS)}"
-            )
+            raise wrong("the first column is not 'task'", line=1, fix=fix or f"begin with task,{','.join(KEYS)}")
         if twice := [key for key in header if header.count(key) > 1]:
-            raise DataError(f"column {twice[0]!r} occurs twice", path=path, line=1, fix="remove one")
-        for row in rows:
-            if not row:
-                continue
+            raise wrong(f"column {twice[0]!r} occurs twice", line=1, fix="remove one")
+        for row in filter(None, rows):
+            line = rows.line_num
             if len(row) != len(header):
-                message = f"there are {len(row)} cells, and the header has {len(header)}"
-                raise DataError(message, path=path, line=rows.line_num)
-            task, cells = row[0].strip(), dict(zip(header[1:], row[1:], strict=True))
+                raise wrong(f"there are {len(row)} cells, and the header has {len(header)}", line=line)
+            task, cells = row[0].strip(), {key: cell for key, cell in zip(header, row, strict=True) if cell.strip()}
             if task in tasks:
-                raise DataError(f"task {task!r} is given twice", path=path, line=rows.line_num, fix="give it once")
-            lines[task] = rows.line_num
-            tasks[task] = {key: _cell(cell) for key, cell in cells.items() if ":" not in key and cell.strip()}
+                raise wrong(f"task {task!r} is given twice", line=line, fix="give it once")
+            lines[task] = line
+            tasks[task] = {key: _cell(cells[key]) for key in header[1:] if ":" not in key and key in cells}
             informs[task] = {
-                key.removeprefix("informs:"): [_cell(cell), _cell(cells.get(f"error:{key[8:]}", "").strip() or "0")]
-                for key, cell in cells.items()
-                if key.startswith("informs:") and cell.strip()
+                other: [_cell(cells[f"informs:{other}"]), _cell(cells.get(f"error:{other}", "0"))]
+                for kind, _, other in (key.partition(":") for key in cells)
+                if kind == "informs" and f"informs:{other}" in cells
             }
-            for key, cell in cells.items():
-                if key.startswith("error:") and cell.strip() and key[6:] not in informs[task]:
-                    message = f"task {task!r}: {key} is given without informs:{key[6:]}"
-                    raise DataError(message, path=path, line=rows.line_num, fix="give both, or none")
-    except csv.Error as wrong:
-        raise DataError(f"this is not CSV: {wrong}", path=path, line=rows.line_num) from None
+            for kind, _, other in (key.partition(":") for key in cells):
+                if kind == "error" and other not in informs[task]:
+                    message = f"task {task!r}: error:{other} is given without informs:{other}"
+                    raise wrong(message, line=line, fix="give both, or none")
+    except csv.Error as error:
+        raise wrong(f"this is not CSV: {error}", line=rows.line_num) from None
     for key in header:
         kind, colon, other = key.partition(":")
         if colon and (kind not in ("informs", "error") or other not in tasks):
-            raise DataError(f"column {key!r} is of no task", path=path, line=1, fix="use informs:TASK or error:TASK")
+            raise wrong(f"column {key!r} is of no task", line=1, fix="use informs:TASK or error:TASK")
     content: dict[str, Any] = {"tasks": tasks, "informativeness": informs}
     return content, lambda where: lines.get(where[1]) if len(where) > 1 else None
 

@@ -5,7 +5,7 @@ A curve is a pair ``(money, score)``: what had been spent at each round, never f
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -24,21 +24,20 @@ class PairedTest(TypedDict):
     high: float | None
     t: float | None  # None also where all differences are the same, and t without a bound
     p: float | None  # two-sided
-    n: int  # observations: pairs, or clusters of them
-    pairs: int
+    n: int  # observations
 
 
-def paired_test(a: ArrayLike, b: ArrayLike, cluster: Sequence[Hashable] | None = None) -> PairedTest:
-    """The paired t-test of two arms.
-
-    Pairs of one ``cluster`` (a seed, a domain) rise and fall together: their mean difference is one observation.
-    """
+def paired_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
+    """The paired t-test of two arms."""
     x, y = matched(a, b)
-    pairs, noise = len(x), 8 * np.finfo(float).eps * np.abs([x, y]).max(initial=0)
-    gaps = cluster_means(x - y, cluster)
-    n = len(gaps)
+    return t_test(x - y, float(np.abs([x, y]).max(initial=0)))
+
+
+def t_test(gaps: FloatArray, largest: float) -> PairedTest:
+    """The t-test of differences of scores up to the largest, which tells how large rounding errors may be."""
+    n, noise = len(gaps), 8 * np.finfo(float).eps * largest
     mean = float(gaps.mean()) if n else None
-    found = PairedTest(difference=mean, low=None, high=None, t=None, p=None, n=n, pairs=pairs)
+    found = PairedTest(difference=mean, low=None, high=None, t=None, p=None, n=n)
     if mean is None or n < 2:
         return found
     if np.all(np.abs(gaps) <= noise):
@@ -62,18 +61,6 @@ def matched(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return x, y
 
 
-def cluster_means(values: FloatArray, cluster: Sequence[Hashable] | None) -> FloatArray:
-    """The mean of each cluster's values, clusters in the order in which they are met; the values if there are none."""
-    if cluster is None:
-        return values
-    if len(cluster) != len(values):
-        raise ValueError(f"every pair needs its cluster: {len(values)} pairs, {len(cluster)} clusters")
-    members: dict[Hashable, list[float]] = {}
-    for label, value in zip(cluster, values.tolist(), strict=True):
-        members.setdefault(label, []).append(value)
-    return np.array([np.mean(found) for found in members.values()])
-
-
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """P-values made larger for having looked at all of them (Holm 1979), in their order.
 
@@ -89,7 +76,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-# -- money saved -----------------------------------------------------------------------------------------------------
+# -- money saved -------------------------------------------------------------------------------------------------------
 DRAWS = 2000
 
 
@@ -113,33 +100,16 @@ class Saving(TypedDict):
     bound: str  # "exact"; "at least" or "at most" that, where one of them has no such score on its curve
 
 
-class Savings(TypedDict):
-    """What was saved at the scores that the two ended with."""
-
-    at_arm_end: Saving
-    at_random_end: Saving
-
-
-def saved(curve: Curve, random_curve: Curve) -> Savings:
-    """The share of the money that an arm saved against random at equal score, at the end of either curve.
-
-    ``at_arm_end`` asks what random would need for the score that the arm ends with, ``at_random_end`` what the arm
-    needed for that of random. Curves are first made to rise by isotonic regression: lucky and unlucky rounds are noise.
-    A curve's end costs all that was spent on it; a lower score costs the money that first reaches it.
-
-    Where random never reaches the arm's end, "at least" so much was saved; that is 0 when both spent the same. An arm
-    that starts above the score needs less than it started with, so again "at least"; the reverse is "at most".
-    """
-    (money, score), (random_money, random_score) = points_of(curve), points_of(random_curve)
-    if money[0] <= 0 or random_money[0] <= 0:
+def risen(curve: Curve) -> tuple[FloatArray, FloatArray]:
+    """A curve made to rise by isotonic regression, so that lucky and unlucky rounds count as noise."""
+    money, score = points_of(curve)
+    if money[0] <= 0:
         raise ValueError("savings are shares of money: curves must start with some spent")
-    mine, other = (money, rising(score)), (random_money, rising(random_score))
-    return Savings(
-        at_arm_end=_saving(mine, other, float(mine[1][-1])), at_random_end=_saving(mine, other, float(other[1][-1]))
-    )
+    return money, rising(score)
 
 
-def _saving(mine: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray], score: float) -> Saving:
+def saving(mine: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray], score: float) -> Saving:
+    """What two rising curves cost up to a score: all that was spent at its end, else what first reaches it."""
     money, random_money = money_for(score, *mine), money_for(score, *other)
     i_need, it_needs = (int(score > scores[-1]) - int(score < scores[0]) for _, scores in (mine, other))
     # At its own end a curve's money is exact, so at most one of the two is a bound.
@@ -148,22 +118,15 @@ def _saving(mine: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatA
 
 
 class SavedInterval(TypedDict):
-    """The share of the money saved over cells, with a 95 % interval."""
+    """The share of the money saved, with a 95 % interval."""
 
     saved: float
-    low: float | None  # None for fewer than two cells or clusters
+    low: float | None  # None for fewer than two observations
     high: float | None
-    n: int  # observations: cells, or clusters of them
-    cells: int
-    ahead: int  # cells in which random never reaches the arm's end
-    behind: int  # cells in which the arm never reaches random's end
-    at_least: int  # cells that could only be counted with the least that was saved
-    at_most: int
+    n: int
 
 
-def saved_interval(
-    curves: Sequence[Curve], random_curves: Sequence[Curve], seed: int = 0, cluster: Sequence[Hashable] | None = None
-) -> SavedInterval:
+def saved_interval(curves: Sequence[Curve], random_curves: Sequence[Curve], seed: int = 0) -> SavedInterval:
     """The share of the money saved against random over cells, each with an arm's curve and random's.
 
     A cell is asked at the lower of the two ends, the score that both reach: nothing is cut off there whoever won,
@@ -172,27 +135,26 @@ def saved_interval(
     Noise pulls a saving towards 0, and so do straight lines between few points: a true third is read as 0.33 where the
     noise of scores is half of what the last round gained, and as 0.29 where it is three times that. Of many noisy cells
     the interval can therefore end short of the truth, on the side of 0.
-
-    It is a percentile bootstrap over cells, or over the means of ``cluster``s, with its levels widened for few of them
-    (Hesterberg 2015), and nowhere narrower than Student's, as three cells cannot be resampled into their doubt.
     """
-    pairs = [saved(mine, other) for mine, other in zip(curves, random_curves, strict=True)]
+    pairs = [(risen(mine), risen(other)) for mine, other in zip(curves, random_curves, strict=True)]
     if not pairs:
         raise ValueError("there is no cell to tell savings from")
-    cells = [min(pair["at_arm_end"], pair["at_random_end"], key=lambda saving: saving["score"]) for pair in pairs]
-    ratios = cluster_means(np.log([cell["money"] / cell["random_money"] for cell in cells]), cluster)
-    ends = [(pair["at_arm_end"]["score"], pair["at_random_end"]["score"]) for pair in pairs]
+    cells = [saving(mine, other, min(float(mine[1][-1]), float(other[1][-1]))) for mine, other in pairs]
+    return mean_saving(np.log([cell["money"] / cell["random_money"] for cell in cells]), seed)
+
+
+def mean_saving(ratios: FloatArray, seed: int) -> SavedInterval:
+    """The saving of a mean logarithm of ratios of money.
+
+    The interval is a percentile bootstrap, with its levels widened for few observations (Hesterberg 2015), and nowhere
+    narrower than Student's, as three cells cannot be resampled into their doubt.
+    """
     low, high = _interval(ratios, seed) if len(ratios) > 1 else (None, None)
     return SavedInterval(
         saved=float(1 - np.exp(ratios.mean())),
         low=None if high is None else float(1 - np.exp(high)),
         high=None if low is None else float(1 - np.exp(low)),
         n=len(ratios),
-        cells=len(cells),
-        ahead=sum(mine > other for mine, other in ends),
-        behind=sum(mine < other for mine, other in ends),
-        at_least=sum(cell["bound"] == "at least" for cell in cells),
-        at_most=sum(cell["bound"] == "at most" for cell in cells),
     )
 
 

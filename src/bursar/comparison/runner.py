@@ -291,14 +291,8 @@ def simulate(
     digest = corpus.digest()
     sources = {name: source_of(given) for name, given in zip(names, strategies, strict=True)}
     function = source_of(learner.get("function") if isinstance(learner, Mapping) else learner)
-    units = [  # cells as plain values, which their results are filed under
-        {
-            "version": VERSION,
-            "corpus": digest,
-            "test": test,
-            "campaign": config.model_dump(mode="json", exclude_unset=True),
-            "own": {"strategy": sources[name], "learner": function},
-        }
+    units = [
+        _unit(config, digest, test, {"strategy": sources[name], "learner": function})
         for (name, _), config in configs.items()
     ]
     results = _run(material, units, workers, None if folder is None else Path(folder), progress)
@@ -317,6 +311,12 @@ def simulate(
     notices = tuple(notice for name in names if (notice := fallback_notice(configs[name, seeds[0]])))
     metrics = {name: task.metric for name, task in corpus.schema.items()}
     return Simulation(tuple(cells), metrics, str(counts), currency, notices, about)
+
+
+def _unit(config: CampaignConfig, corpus: str, test: float, own: dict[str, Any]) -> dict[str, Any]:
+    """A cell as plain values, which its result is filed under."""
+    table = config.model_dump(mode="json", exclude_unset=True)
+    return {"version": VERSION, "corpus": corpus, "test": test, "campaign": table, "own": own}
 
 
 def _names(strategies: Sequence[str | Strategy | Choose]) -> list[str]:

@@ -104,7 +104,7 @@ class Judge(ABC):
 class BatchStream(LocalStream):
     """Scores all sets of a request together."""
 
-    likely = 0.3  # because nothing that is requested can be withdrawn any more
+    likely = 0.5  # because nothing that is requested can be withdrawn any more
 
     def __init__(self, judge: Judge) -> None:
         self.judge, self.room = judge, judge.at_once

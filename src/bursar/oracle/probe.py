@@ -166,7 +166,7 @@ class ProbeJudge(Judge):
         self.pool = len(next(iter(self.tasks.values())).offsets) - 1
 
     @classmethod
-    def of(cls, problem: LabellingProblem, *, penalty: float | None = None, progress: Progress = no_progress) -> Self:
+    def of(cls, problem: LabellingProblem, *, progress: Progress = no_progress) -> Self:
         """A judge on principal components of the bundled encoder's vectors, or of pixels."""
         schema = problem.corpus.schema
         for name, task in schema.items():
@@ -177,7 +177,7 @@ class ProbeJudge(Judge):
         for name, rows in rows_of(problem, progress).items():
             labels = classes_of(schema[name])
             with one_thread():  # here and below: the last bits of products depend on the number of threads
-                tasks[name] = RidgeTask(rows, labels, metric=problem.metric, penalty=penalty)
+                tasks[name] = RidgeTask(rows, labels, metric=problem.metric)
         return cls(tasks)
 
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:

@@ -116,7 +116,8 @@ def _unlabelled(order: Order, number: int) -> int:
 
 def quality(curve: FloatArray) -> FloatArray:
     """The mean score after 1 to K batches (paper 4, section 3.3); of several curves, along the last axis."""
-    return np.asarray(curve, dtype=float).mean(axis=-1)
+    found: FloatArray = np.asarray(curve, dtype=float).mean(axis=-1)
+    return found
 
 
 # -- labelling problems ----------------------------------------------------------------------------------------------

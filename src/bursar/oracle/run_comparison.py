@@ -11,6 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,8 +79,8 @@ def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> R
     if not len(run.parts.test):
         raise ConfigError(f"{run.folder}: the campaign has no test items to judge orders on", fix="set corpus.test")
     check_begun(run, finish_by)
-    ledgers = {arm: run.open_ledger(arm) for arm in run.arms}
-    try:
+    with ExitStack() as opened:
+        ledgers = {arm: opened.enter_context(closing(run.open_ledger(arm))) for arm in run.arms}
         for arm, ledger in ledgers.items():
             _check_ended(run, arm, ledger, finish_by)
         corpus, first = run.parts.corpus, ledgers[run.arms[0]]
@@ -89,9 +90,6 @@ def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> R
         pool = in_order(corpus, np.setdiff1d(fully_labelled(corpus, run.parts.pool), begun))
         orders, left_out, bought = _orders(run, ledgers, tasks, pool)
         state = {"corpus": run.parts.fingerprint} | {arm: ledger.fingerprint() for arm, ledger in ledgers.items()}
-    finally:
-        for ledger in ledgers.values():
-            ledger.close()
     tagged = any(isinstance(run.parts.corpus.schema[name], Tagging) for name in tasks)
     most = MOST_SENTENCES if tagged else MOST_VALIDATION
     try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any
@@ -198,7 +199,7 @@ class OrderChain:
             now.history.append((now.step, reached, max(reached, best)))
 
     def hopeless(self, now: SearchState, proposal: Proposal, scores: FloatArray) -> bool:
-        """Whether the proposal of the next step would be rejected even if all unknown scores were perfect."""
+        """Whether a proposal from the present order would be rejected even if all unknown scores were perfect."""
         if not self.plan.drop:
             return False
         curve = now.base(now.step < self.plan.steps)[1].copy()
@@ -207,7 +208,7 @@ class OrderChain:
         return float(quality(curve)) <= before + proposal.slack
 
     def enough(self, now: SearchState, proposal: Proposal) -> int:
-        """How many prefixes to judge before checking whether the proposal of the next step is hopeless.
+        """How many prefixes to judge before checking whether a proposal from the present order is hopeless.
 
         Enough to drop it if they scored a little below the current order; all if even that would not do.
         """
@@ -255,7 +256,7 @@ class _Run:
         self.nodes: dict[tuple[int, bytes], Proposal] = {}
 
     def to_the_end(self, now: SearchState, callback: SearchCallback | None) -> SearchState:
-        try:
+        with closing(self.stream):
             while now.step < self.chain.plan.all_steps:
                 if self._decided(now):
                     if callback is not None:
@@ -263,8 +264,6 @@ class _Run:
                     continue
                 self.stream.request(self._wanted(now))
                 self._add(self.stream.results())
-        finally:
-            self.stream.close()
         return now
 
     def _add(self, scores: Mapping[bytes, float]) -> None:
@@ -294,14 +293,16 @@ class _Run:
         plan, number, most = self.chain.plan, count(), self.stream.room
         annealing = now.step < plan.steps  # greedy steps start from the best order, which may still change
         last = min(plan.steps if annealing else plan.all_steps, now.step + plan.ahead)
-        tree = [(-1.0, next(number), now.step + 1, *now.base(annealing))]
+        root, curve = now.base(annealing)
+        tree = [(-1.0, next(number), now.step + 1, root, curve)]
         while tree and len(wanted) < most:
             unlikely, _, step, base, curve = heapq.heappop(tree)
             node = self._node(base, step)
             missing = np.flatnonzero(np.isnan(node.scores)).tolist()
-            if step == now.step + 1 and len(missing) > 1:
+            if base is root and len(missing) > 1:
                 enough = self.chain.enough(now, node)
                 missing = [at for at in missing if at < enough]
+            if step == now.step + 1:
                 most = max(most, len(missing))
             wanted |= {node.keys[at]: node.sets[at] for at in missing}
             if step == last or len(wanted) >= most:

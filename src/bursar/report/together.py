@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bursar.laws.joint_vs_single import outcome_of
@@ -18,18 +19,31 @@ SHIFTS = {PREDICTED: 0.16, MEASURED: -0.16}  # of a row, if a task has both
 Part = Mapping[str, Any] | None  # a prediction (advice) or a measurement (check)
 
 
-def section_of(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The section of a run's report, from a prediction, a measurement, or both."""
+@dataclass(frozen=True)
+class Together:
+    """The section of a run's report."""
+
+    words: tuple[str, ...]
+    note: str
+    chart: Chart
+    table: Table
+    warnings: tuple[str, ...]
+    measured: bool
+    predicted: bool
+
+
+def section_of(found: Mapping[str, Any]) -> Together:
+    """From a prediction, a measurement, or both."""
     advice, check = found.get("advice"), found.get("check")
-    return {
-        "words": _words(advice, check),
-        "note": _note(advice, check),
-        "chart": _chart(advice, check),
-        "table": _table(advice, check),
-        "warnings": _warnings(advice),
-        "measured": check is not None,
-        "predicted": advice is not None,
-    }
+    return Together(
+        tuple(_words(advice, check)),
+        _note(advice, check),
+        _chart(advice, check),
+        _table(advice, check),
+        tuple(_warnings(advice)),
+        check is not None,
+        advice is not None,
+    )
 
 
 # -- words ------------------------------------------------------------------------------------------------------------

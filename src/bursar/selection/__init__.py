@@ -18,7 +18,7 @@ from bursar.selection.candidates import (
     Selection,
     Units,
 )
-from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion
+from bursar.selection.combine import average, reciprocal_rank_fusion
 from bursar.selection.spend import greedy_by_confidence, spend
 from bursar.selection.strategy import STARTS, STRATEGIES, Strategy, make_strategy, scoring_strategy, strategy
 
@@ -38,8 +38,6 @@ __all__ = [
     "average",
     "greedy_by_confidence",
     "make_strategy",
-    "maximum",
-    "minimum",
     "reciprocal_rank_fusion",
     "scoring_strategy",
     "spend",

@@ -20,17 +20,20 @@ RANK_OFFSET = 60  # of reciprocal rank fusion, as in Cormack et al. (2009)
 
 def average(confidence: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """MT-AVG (paper 1, eq. 4; with weights β section 6.1)."""
-    return np.average(confidence, axis=1, weights=weights)
+    combined: FloatArray = np.average(confidence, axis=1, weights=weights)
+    return combined
 
 
 def maximum(confidence: FloatArray) -> FloatArray:
     """MT-MAX: the confidence of the task the model is surest of (paper 1, section 4.2)."""
-    return confidence.max(axis=1)
+    combined: FloatArray = confidence.max(axis=1)
+    return combined
 
 
 def minimum(confidence: FloatArray) -> FloatArray:
     """MT-MIN: the confidence of the task the model is least sure of (paper 1, section 4.2)."""
-    return confidence.min(axis=1)
+    combined: FloatArray = confidence.min(axis=1)
+    return combined
 
 
 def reciprocal_rank_fusion(
@@ -144,7 +147,8 @@ def _ranks(points: FloatArray) -> IntArray:
         return np.unique(points, return_inverse=True)[1].reshape(-1)
     import moocore
 
-    return moocore.pareto_rank(points)
+    ranks: IntArray = moocore.pareto_rank(points)
+    return ranks
 
 
 def thin_front(front: IntArray, first_task: FloatArray, wanted: int) -> IntArray:

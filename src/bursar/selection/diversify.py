@@ -254,7 +254,8 @@ def _noise(points: Floats) -> float:
 
 
 def _norms(points: Floats) -> Floats:
-    return np.einsum("ij,ij->i", points, points)
+    squared: Floats = np.einsum("ij,ij->i", points, points)
+    return squared
 
 
 def _xlogx(p: FloatArray) -> FloatArray:

@@ -191,16 +191,10 @@ class Scores:
         return GroupCap(group, np.full(len(named.dictionary) + len(alone), at_most, dtype=np.int64))
 
     def take(self, rows: IntArray) -> Scores:
-        return Scores(
-            self.ids.take(pa.array(rows)),
-            self.tasks,
-            self.confidence[rows],
-            self.reading[rows],
-            self.own[rows],
-            None if self.groups is None else self.groups.take(pa.array(rows)),
-            {who: use[rows] for who, use in self.hours.items()},
-            self.ignored,
-        )
+        ids, groups = (None if column is None else column.take(pa.array(rows)) for column in (self.ids, self.groups))
+        confidence, reading, own = (column[rows] for column in (self.confidence, self.reading, self.own))
+        hours = {who: use[rows] for who, use in self.hours.items()}
+        return Scores(ids, self.tasks, confidence, reading, own, groups, hours, self.ignored)
 
 
 def read_scores(path: Path) -> Scores:

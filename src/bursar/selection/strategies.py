@@ -1,18 +1,4 @@
-"""The named strategies: each combines a few functions of this package.
-
-To add one that chooses items itself::
-
-    @strategy("SHORTEST", "the cheapest items first")
-    def shortest(pool, budget, rng):
-        return greedy_by_confidence(pool.ranking(pool.prices.joint()), pool.prices.joint(), budget)
-
-To add one that scores items, so that the budget can be spent greedily, by value per cost or exactly, with limits and
-with matching::
-
-    @scoring_strategy("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
-    def long_and_unsure(pool):
-        return (1 - average(pool.confidence)) * pool.features.require("words")
-"""
+"""The named strategies: each combines a few functions of this package. The guide on extending Bursar adds one."""
 
 from __future__ import annotations
 

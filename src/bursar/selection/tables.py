@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -79,15 +79,13 @@ class CsvFile(TableFile):
         return names
 
     def read(self, names: list[str]) -> Any:
-        try:
-            table = self._parsed(names, BLOCK)
-        except pa.ArrowInvalid as wrong:
-            if "straddl" not in str(wrong):
-                raise self._explained(names, str(wrong)) from None
-            try:  # a record is longer than a block
-                table = self._parsed(names, min(self.path.stat().st_size + 1, 2**31 - 1))
+        for block in (BLOCK, min(self.path.stat().st_size + 1, 2**31 - 1)):
+            try:
+                table = self._parsed(names, block)
+                break
             except pa.ArrowInvalid as wrong:
-                raise self._explained(names, str(wrong)) from None
+                if block != BLOCK or "straddl" not in str(wrong):  # else a record is longer than a block
+                    raise self._explained(names, str(wrong)) from None
         if self._lines() != len(table) + 1:  # line breaks within quotes: check that every quote is closed
             for _ in self.records():
                 pass
@@ -142,24 +140,17 @@ class ParquetFile(TableFile):
     """A Parquet file; errors count its rows from 1."""
 
     def names(self) -> list[str]:
-        with self._opened() as file:
-            return list(file.schema_arrow.names)
+        return list(self._opened(lambda file: file.schema_arrow.names))
 
     def read(self, names: list[str]) -> Any:
-        with self._opened() as file:
-            try:
-                return file.read(columns=names)
-            except (pa.ArrowException, OSError) as wrong:
-                raise self._unreadable(wrong) from None
+        return self._opened(lambda file: file.read(columns=names))
 
-    def _opened(self) -> Any:
+    def _opened(self, get: Callable[[Any], Any]) -> Any:
         try:
-            return pyarrow.parquet.ParquetFile(self.path)
+            with pyarrow.parquet.ParquetFile(self.path) as file:
+                return get(file)
         except (pa.ArrowException, OSError) as wrong:
-            raise self._unreadable(wrong) from None
-
-    def _unreadable(self, wrong: Exception) -> DataError:
-        return DataError(f"cannot be read as Parquet: {str(wrong).splitlines()[0]}", path=self.path)
+            raise DataError(f"cannot be read as Parquet: {str(wrong).splitlines()[0]}", path=self.path) from None
 
 
 def _no_utf8(text: str) -> bool:

@@ -340,10 +340,7 @@ class Search:
         return best, chosen
 
     def _bundles(self, items: IntArray, values: FloatArray) -> Iterator[BoolArray]:
-        """Bundles to try for each item, the largest first: all subsets if there are few tasks.
-
-        With many tasks: the best label, the best two, the best three and so on, by gain over own price.
-        """
+        """Bundles to try, the largest first: all subsets of few tasks, else the best labels by gain over own price."""
         free = self.account.free[items]
         labels = values.shape[1]
         if labels <= ENUMERATED:

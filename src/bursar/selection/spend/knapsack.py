@@ -195,7 +195,8 @@ def _in_turns(least: FloatArray, frees: BoolArray) -> IntArray:
     kind = np.cumsum(np.diff(least[order], prepend=least[order[:1]]) != 0) * 2 + frees[order]
     starts = np.flatnonzero(np.diff(kind, prepend=-1))
     turn = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    return order[np.lexsort((turn, kind // 2))]
+    found: IntArray = order[np.lexsort((turn, kind // 2))]
+    return found
 
 
 def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
@@ -206,7 +207,8 @@ def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
     close = np.where(plan.chosen, gain, 0.0).sum(axis=1) - reading
     best_alone = gain.max(axis=1)
     enter = reading - np.where(best_alone > 0, np.maximum(gain, 0).sum(axis=1), best_alone)
-    return np.maximum(np.where(plan.chosen.any(axis=1), np.minimum(flip, close), enter), 0)
+    least: FloatArray = np.maximum(np.where(plan.chosen.any(axis=1), np.minimum(flip, close), enter), 0)
+    return least
 
 
 def _gains(menu: Menu, price: float) -> FloatArray:
