@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -377,7 +376,7 @@ class LoopPlan(NamedTuple):
 
 
 def _is_amount(value: Any) -> bool:
-    return isinstance(value, Real) and 0 < value < 1e12
+    return isinstance(value, int | float | np.number) and bool(0 < value < 1e12)
 
 
 def plan_loop(

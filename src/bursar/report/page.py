@@ -88,7 +88,7 @@ def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any]
     if answer:
         charts["oracle"] = oracle_chart(answer, list(result.arms))
     if together:
-        charts["together"] = together["chart"]
+        charts["together"] = together.chart
     summary = summarise(result)
     return fill(
         "page.html",
