@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from bursar.annotation.active_learner import plan_loop
 from bursar.annotation.projects import FullCost, money_text, task_of, toml_of, usual_rounds, usual_seed_items
 from bursar.campaign.config import parse_config
+from bursar.corpus import CorpusBuilder
+from bursar.corpus.formats.format import new_folder
 from bursar.errors import ConfigError
 from bursar.web.start import shortened
 
@@ -56,3 +59,24 @@ def test_a_task_without_a_kind_is_refused_with_an_example():
 
 def test_a_long_cell_is_cut_and_a_whole_number_has_no_decimals():
     assert (shortened("a" * 500)[-3:], shortened(7.0)) == ("aa…", "7")
+
+
+def test_labels_are_taken_with_gaps():
+    builder = CorpusBuilder({"slots": {"kind": "tagging", "labels": ["time"]}})
+    for number in range(2):
+        builder.add(f"u{number}", text="wake me", labels={"slots": [[0, 1 + number, "time"]]})
+    taken = builder.build().labels["slots"].take_or_none(np.array([1, -1, 0]))
+    assert taken.present.tolist() == [True, False, True]
+    assert [len(rows) for rows in taken.rows] == [1, 0, 1]
+
+
+def test_a_folder_appears_when_it_is_complete_or_not_at_all(tmp_path):
+    with pytest.raises(ZeroDivisionError), new_folder(tmp_path / "project") as draft:
+        (draft / "half").write_text(str(1 / 0))
+    assert list(tmp_path.iterdir()) == []
+    with new_folder(tmp_path / "project") as draft:
+        (draft / "whole").write_text("1")
+        assert not (tmp_path / "project").exists()
+    assert [path.name for path in (tmp_path / "project").iterdir()] == ["whole"]
+    with pytest.raises(ConfigError, match="already exists"), new_folder(tmp_path / "project"):
+        pass

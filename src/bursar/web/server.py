@@ -74,7 +74,8 @@ def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
         except OSError as error:
             failure = error
     where = f"port {port}" if port is not None else f"ports {first} to {first + PORTS - 1}"
-    raise ConfigError(f"cannot listen on {where} of {host}: {failure}", fix="choose another with --port")
+    why = str(failure).partition(" (while ")[0]  # the rest repeats the address
+    raise ConfigError(f"cannot listen on {where} of {host}: {why}", fix="choose another with --port")
 
 
 def _address(host: str, listener: socket.socket) -> str:
