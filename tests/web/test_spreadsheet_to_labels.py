@@ -7,8 +7,8 @@ import sys
 
 import pandas as pd
 import pytest
-from bursar.predictions.cells import readable_cells
 
+from bursar.predictions.predictions import readable_cells
 from bursar.simulation import assistant_corpus
 from tests.web.annotating import Hand, Killable
 from tests.web.test_whole_campaign import TASKS, Annotator

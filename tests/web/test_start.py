@@ -64,7 +64,7 @@ def test_what_was_found_out_about_a_file_is_what_the_reader_says(page):
 def test_a_table_is_read_once_however_often_its_tasks_change(page, monkeypatch):
     found = hand_over(page).json()
     monkeypatch.setattr("bursar.corpus.formats.tables.read_table", lambda *_: pytest.fail("read again"))
-    monkeypatch.setattr("bursar.annotation.uploads.read", lambda *_, **__: pytest.fail("read again"))
+    monkeypatch.setattr("bursar.web.start.read", lambda *_, **__: pytest.fail("read again"))
     for labels in ("order, refund", "order, refund, other"):
         page.post(
             "/api/cost", json={"table": found["table"], "tasks": [INTENT | {"labels": labels}]}

@@ -134,8 +134,7 @@ def pull(
 
     You can interrupt it at any time: the same command resumes.
     """
-    from bursar.web.labelstudio.sync import Pulled, watch_project
-    from bursar.web.labelstudio.webhook import WebhookListener
+    from bursar.web.labelstudio.sync import Pulled, WebhookListener, watch_project
 
     if webhook is not None and not watch:
         raise ConfigError("--webhook needs --watch", fix="add --watch")
