@@ -51,7 +51,7 @@ def check(**gains):
 
 
 def words(**parts):
-    return " ".join(section_of(parts)["words"])
+    return " ".join(section_of(parts).words)
 
 
 # -- words ---
@@ -82,22 +82,22 @@ def test_whether_a_prediction_held_is_said(expected, measured, said):
 
 def test_a_check_alone_needs_no_law():
     section = section_of({"check": check(intent=0.02, slots=-0.03)})
-    assert tuple(section["words"]) == (
+    assert section.words == (
         "In the measurement, training together helps intent (+2.0 points) and harms slots (−3.0 points).",
     )
-    assert not section["predicted"]
-    assert "300 items" in section["note"]
-    assert "600 test items" in section["note"]
+    assert not section.predicted
+    assert "300 items" in section.note
+    assert "600 test items" in section.note
 
 
 def test_a_warning_is_said_once_for_all_tasks_that_it_is_true_of():
     section = section_of({"advice": advice(["n = 9 lies outside"], {"links": "of two spans"}, intent=0.0, slots=0.0)})
-    assert tuple(section["warnings"]) == ("intent and slots: n = 9 lies outside.", "links is left out: of two spans.")
+    assert section.warnings == ("intent and slots: n = 9 lies outside.", "links is left out: of two spans.")
 
 
 # -- table and chart ---
 def test_the_table_has_what_was_expected_beside_what_was_measured():
-    table = section_of({"advice": advice(slots=0.03), "check": check(slots=0.02, links=0.1)})["table"]
+    table = section_of({"advice": advice(slots=0.03), "check": check(slots=0.02, links=0.1)}).table
     slots, links = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
     assert slots["Predicted"] == "+3.0 (+2.0 to +4.0)"
     assert slots["Difference"] == "+2.0 (+1.0 to +3.0)"
@@ -106,7 +106,7 @@ def test_the_table_has_what_was_expected_beside_what_was_measured():
 
 
 def test_the_chart_has_a_row_a_task_and_a_mark_for_each_of_both():
-    chart = section_of({"advice": advice(intent=0.01, slots=0.03), "check": check(intent=0.02, slots=0.01)})["chart"]
+    chart = section_of({"advice": advice(intent=0.01, slots=0.03), "check": check(intent=0.02, slots=0.01)}).chart
     expected, measured = chart.marks[:2], chart.marks[2:]
     assert [mark.x for mark in expected] == pytest.approx([1, 3])
     assert [mark.x for mark in measured] == pytest.approx([2, 1])
