@@ -212,6 +212,7 @@ MISSING = {
     ),
     "psycopg": ("postgres", "from bursar.ledger import Ledger; Ledger.open('postgresql://me@nowhere/team', None)"),
     "datasets": ("datasets", "import bursar; bursar.read('no/where', 'huggingface')"),
+    "spacy": ("spacy", "import bursar; bursar.read('no/where', 'spacy')"),
     "ray": ("cluster", "from bursar.compute import make_engine; make_engine('ray')"),
     "label_studio_sdk": ("label-studio", "import bursar.web.labelstudio.client"),
     "matplotlib": (

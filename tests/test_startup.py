@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "transformers", "sympy", "sklearn", "scipy.stats", "numba", "ray")
+HEAVY = ("torch", "transformers", "sympy", "sklearn", "scipy.stats", "numba", "ray", "spacy")
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def changed(data: bytes, changes: list[Change]) -> bytes:
 LINES = {"conll", "conllu", "dygie", "glue", "iob2", "jsonl", "slots", "topv2", "wordtag"}
 LINES |= {"argilla", "doccano", "label-studio", "prodigy", "csv", "tsv", "json", "json-lines", "text"}
 KEEPS_IDS = {"jsonl", "npz", "huggingface", "conllu", "iob2", "argilla", "doccano", "label-studio", "prodigy"}
-KEEPS_IDS |= {"csv", "tsv", "json", "json-lines", "parquet", "xlsx"}
+KEEPS_IDS |= {"csv", "tsv", "json", "json-lines", "parquet", "xlsx", "spacy"}
 WHOLE_FILE = re.compile("no item|cannot be read|no such file|holds no|surrogate|is in two of the files")
 
 
