@@ -171,7 +171,6 @@ def where_of(unit: Mapping[str, Any]) -> str:
 def fitted(unit: Mapping[str, Any], tell: ProgressCallback, place: Place) -> dict[str, Any]:
     """Laws of one variable and of all, power laws, and the paper's own forms, from what other units found."""
     from bursar.laws.fitting import fit_law
-
     from bursar.laws.forms import compare_forms
     from bursar.laws.observations import Observations
 
