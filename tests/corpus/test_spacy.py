@@ -109,7 +109,7 @@ def test_spacy_reads_the_texts_and_the_labels_where_it_looks_for_them(tmp_path: 
     assert (one.cats, two.cats) == ({"alarm": 1, "music": 0}, {"alarm": 0, "music": 1})
     words = [token for token in one if not token.is_space]
     assert [(token.head.text, token.dep_, token.pos_) for token in words] == [
-        ("wake", "root", "VERB"),
+        ("wake", "ROOT", "VERB"),
         ("wake", "obj", "PRON"),
         ("seven", "case", "ADP"),
         ("wake", "obl", "NUM"),
@@ -242,13 +242,10 @@ def test_labels_that_no_task_can_have_are_refused(tmp_path: Path, cats: Any, tag
     ],
 )
 def test_user_data_that_is_not_ours_is_refused_with_the_file(tmp_path: Path, ours: Any) -> None:
-    doc = Doc(spacy.blank("en").vocab, ["hello", "Ann"] if ours != {"empty": 3} else [])
+    doc = Doc(spacy.blank("en").vocab, ["hello", "Ann"])
     doc.set_ents([])
     doc.user_data["bursar"] = ours
     DocBin(docs=[doc], store_user_data=True).to_disk(tmp_path / "train.spacy")
-    if isinstance(ours, dict) and "empty" in ours:
-        assert len(read(tmp_path / "train.spacy")) == 1
-        return
     with pytest.raises(DataError) as caught:
         read(tmp_path / "train.spacy")
     assert caught.value.path == str(tmp_path / "train.spacy")

@@ -4,7 +4,7 @@ A word is a token; so is what lies between two words, unless it is one space. La
 
 - the only tagging task, or ``entities`` of several: ``doc.ents``; others, or one with nested spans: ``doc.spans[TASK]``
 - a tagging task of every word: ``token.tag_``; one called ``upos`` with universal labels: ``token.pos_``
-- a parsing task: ``token.head`` and ``token.dep_``; a root is its own head
+- a parsing task: ``token.head`` and ``token.dep_``; a root is its own head, its label ``root`` is spaCy's ``ROOT``
 - classification: ``doc.cats``, 1 for the label and 0 for others; of several such tasks under ``TASK=LABEL``
 
 ``doc.user_data["bursar"]`` holds ids, splits, groups, the place of each task, and labels without a place. In files that
@@ -40,6 +40,7 @@ from bursar.tasks.schemes import overlapping
 SUFFIXES = (".spacy",)
 KEY = "bursar"  # of our part of a document's user data
 ELSEWHERE = "user_data"
+ROOT = "ROOT"  # spaCy's label of roots, which its scorer expects
 TOKENS = {"ents": "ent_iob", "tag": "tag", "pos": "pos", "tree": "dep"}  # places in tokens: what a labelled one has
 DEFAULTS: tuple[tuple[str, Task], ...] = (
     ("ents", Tagging("entities")),
@@ -93,7 +94,8 @@ def _read_file(reader: FileReader) -> None:
 
 
 def _read_doc(reader: FileReader, doc: Any, about: Any) -> None:
-    if not isinstance(about, dict) or not all(isinstance(about.get(key, {}), dict) for key in ("tasks", "labels")):
+    parts = {"tasks": dict, "labels": dict, "empty": list}
+    if not isinstance(about, dict) or not all(isinstance(about.get(key, kind()), kind) for key, kind in parts.items()):
         raise reader.error(f"user_data[{KEY!r}] is not what Bursar writes")
     id = about["id"] if isinstance(about.get("id"), str) else reader.next_id()
     strings = reader.strings(id, split=about.get("split"), group=about.get("group"))
@@ -111,8 +113,11 @@ def _read_doc(reader: FileReader, doc: Any, about: Any) -> None:
                 labels[name] = _class(doc.cats, _prefix(places, name))
             elif place == "spans" and name in doc.spans:
                 labels[name] = _spans(doc.spans[name], doc, words)
-            elif place in TOKENS and (tokens or name in about.get("empty", ())):
+            elif place in TOKENS and (tokens or name in about.get("empty", [])):
                 labels[name] = _of_tokens(doc, name, place, tokens, words)
+                if place == "tree" and labels[name]:
+                    root = about.get("root", ROOT)
+                    labels[name] = [[head, root if kind == ROOT and not head else kind] for head, kind in labels[name]]
     labels = {name: label for name, label in labels.items() if label is not None}
     reader.add(id, text=doc.text, words=words, labels=labels, **strings)
 
@@ -211,7 +216,9 @@ def _doc(checks: WriteChecks, item: Item, places: Places, kinds: Any, vocab: Any
     if not all(word.strip() for word in item.words):
         raise checks.error("holds no word of blanks", item)
     words, spaces, at = _tokens(item)
-    doc = kinds.Doc(vocab, words=words, spaces=spaces, **_tree(item, places, at, len(words)))
+    schema = checks.corpus.schema
+    root = ROOT if any(ROOT in task.labels for task in schema.values()) else ROOT.lower()
+    doc = kinds.Doc(vocab, words=words, spaces=spaces, **_tree(item, places, root, at, len(words)))
     for name, label in item.labels.items():
         place = places[name]
         if place in ("tag", "pos"):
@@ -225,14 +232,13 @@ def _doc(checks: WriteChecks, item: Item, places: Places, kinds: Any, vocab: Any
                 doc.spans[name] = spans
         elif place == "cats":
             prefix = _prefix(places, name)
-            doc.cats |= {f"{prefix}{each}": float(each == label) for each in checks.corpus.schema[name].labels}
-    schema = checks.corpus.schema
+            doc.cats |= {f"{prefix}{each}": float(each == label) for each in schema[name].labels}
     doc.user_data[KEY] = {
         "id": item.id,
         **stated(item, words=[words[token] for token in at] != [word for word in words if word.strip()]),
         "tasks": {name: [place, without_labels(schema[name])] for name, place in places.items()},
         "labels": {name: label for name, label in item.labels.items() if places[name] == ELSEWHERE},
-        **({} if at else {"empty": [*item.labels]}),
+        **({"root": root} if at else {"empty": [*item.labels]}),
     }
     return doc
 
@@ -257,13 +263,13 @@ def _tokens(item: Item) -> tuple[list[str], list[bool], list[int]]:
     return tokens, spaces, at
 
 
-def _tree(item: Item, places: Places, at: list[int], count: int) -> dict[str, Any]:
+def _tree(item: Item, places: Places, root: str, at: list[int], count: int) -> dict[str, Any]:
     """The heads of tokens, and their labels; ``None`` for tokens that are no words."""
     name = next((name for name, place in places.items() if place == "tree"), None)
     if name not in item.labels or not at:
         return {}
     arcs: dict[int, tuple[int, str]] = {
-        token: (at[head - 1] if head else token, kind)
+        token: (at[head - 1], kind) if head else (token, ROOT if kind == root else kind)
         for token, (head, kind) in zip(at, item.labels[name], strict=True)
     }
     heads, deps = zip(*(arcs.get(token, (None, None)) for token in range(count)), strict=True)
