@@ -176,8 +176,9 @@ class ScikitLearner(FeatureLearner):
             )
         self._make = ESTIMATORS[estimator] if isinstance(estimator, str) else lambda kind, dense: estimator
         able = {name: _can_train(self._make(task.kind, True), task) for name, task in tasks.items()}
-        suits = isinstance(estimator, str) or is_regressor(estimator) or hasattr(estimator, "predict_proba")
-        if not any(able.values()) and not suits and any(not isinstance(task, Regression) for task in tasks.values()):
+        able_to_say = isinstance(estimator, str) or hasattr(estimator, "predict_proba") or any(able.values())
+        classes = any(not isinstance(task, Regression) for task in tasks.values())
+        if classes and not able_to_say and not is_regressor(estimator):
             kind = type(estimator).__name__
             raise LearnerError(
                 f"{kind} has no predict_proba, and without probabilities there is no confidence",
