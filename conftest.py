@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
+collect_ignore_glob = ["experiments/bench/peers/loop_*.py"]  # they run in environments of other libraries
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = (
     "--no-sandbox",

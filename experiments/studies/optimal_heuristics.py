@@ -60,7 +60,7 @@ class StrategyBuyer:
     >>> sizes = {"pool": 30, "warm": 10, "aside": 10, "validation": 20, "test": 20}
     >>> corpus = assistant_corpus(100).with_tasks(["intent"])
     >>> problem = LabellingProblem.draw(corpus, sizes, shape=(2, 5), metric="accuracy", seed=0)
-    >>> buyer = StrategyBuyer(ProbeModels.of(problem, penalty=1.0), problem)
+    >>> buyer = StrategyBuyer(ProbeModels.of(problem), problem)
     >>> buyer.order("BALD+IDMR").batches.shape
     (2, 5)
     """
