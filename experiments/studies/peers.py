@@ -189,10 +189,9 @@ def _headline(found: Figures) -> str:
     mean = {library: np.mean(list(by_seed.values()), axis=0) for library, by_seed in found.items()}
     parts = []
     for number, measure in enumerate(MEASURES):
-        better = max if number == 0 else min
-        best = better(mean, key=lambda library: float(mean[library][number]))
-        parts.append(f"{measure}: {best} with {mean[best][number]:.1f} (Bursar {mean[BURSAR][number]:.1f})")
-    return "The best of each measure. " + "; ".join(parts) + "."
+        best = (max if number == 0 else min)(mean, key=lambda library: float(mean[library][number]))
+        parts.append(f"{measure}: {best} with {mean[best][number]:.{DIGITS[number]}f}")
+    return f"The best in each measure. {'; '.join(parts)}."
 
 
 def _beside(library: str, found: Figures) -> Answer:

@@ -16,6 +16,7 @@ FILES = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 
 @pytest.fixture(params=FILES, ids=lambda file: file.stem)
 def file(request) -> Path:
+    known_studies()  # so that each test can run alone
     return request.param
 
 
