@@ -276,3 +276,17 @@ def test_a_word_of_blanks_is_not_written(tmp_path: Path) -> None:
 def test_spacy_is_imported_only_when_it_is_needed() -> None:
     code = "import sys, bursar.corpus; sys.exit('spacy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_entities_keep_their_own_order_unless_they_were_edited(tmp_path: Path) -> None:
+    builder = CorpusBuilder({"entities": TAGGING})
+    builder.add("a", text="Ada met Bo", labels={"entities": [[2, 3, "PER"], [0, 1, "PER"]]})
+    corpus, path = builder.build(), tmp_path / "people.spacy"
+    write(corpus, path, "spacy")
+    assert read(path)[0].labels["entities"] == [[2, 3, "PER"], [0, 1, "PER"]]
+    (doc,) = DocBin().from_disk(path).get_docs(spacy.blank("en").vocab)
+    for entities, order in ((doc.ents[:1], [1, 0]), (doc.ents[:1], [{}]), (doc.ents[:1], "10")):
+        doc.user_data["bursar"]["order"] = order
+        doc.set_ents([*entities])
+        DocBin(store_user_data=True, docs=[doc]).to_disk(path)
+        assert read(path)[0].labels["entities"] == [[0, 1, "PER"]]

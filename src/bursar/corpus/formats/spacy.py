@@ -114,12 +114,20 @@ def _read_doc(reader: FileReader, doc: Any, about: Any) -> None:
             elif place == "spans" and name in doc.spans:
                 labels[name] = _spans(doc.spans[name], doc, words)
             elif place in TOKENS and (tokens or name in about.get("empty", [])):
-                labels[name] = _of_tokens(doc, name, place, tokens, words)
-                if place == "tree" and labels[name]:
-                    root = about.get("root", ROOT)
-                    labels[name] = [[head, root if kind == ROOT and not head else kind] for head, kind in labels[name]]
+                labels[name] = _as_written(_of_tokens(doc, name, place, tokens, words), place, about)
     labels = {name: label for name, label in labels.items() if label is not None}
     reader.add(id, text=doc.text, words=words, labels=labels, **strings)
+
+
+def _as_written(label: Any, place: str, about: dict[str, Any]) -> Any:
+    """A label with its own name of roots, or with its entities in their own order, unless these were edited."""
+    if place == "tree" and label:
+        root = about.get("root", ROOT)
+        return [[head, root if kind == ROOT and not head else kind] for head, kind in label]
+    order = about.get("order")
+    if place == "ents" and label and isinstance(order, list) and all(type(at) is int for at in order):
+        return [label[at] for at in order] if sorted(order) == [*range(len(label))] else label
+    return label
 
 
 def _declare(reader: FileReader, doc: Any, about: dict[str, Any]) -> Places:
@@ -233,12 +241,15 @@ def _doc(checks: WriteChecks, item: Item, places: Places, kinds: Any, vocab: Any
         elif place == "cats":
             prefix = _prefix(places, name)
             doc.cats |= {f"{prefix}{each}": float(each == label) for each in schema[name].labels}
+    entities: list[Any] = next((item.labels[name] for name in item.labels if places[name] == "ents"), [])
+    ranks = sorted(range(len(entities)), key=lambda at: entities[at][0])  # spaCy sorts them
     doc.user_data[KEY] = {
         "id": item.id,
         **stated(item, words=[words[token] for token in at] != [word for word in words if word.strip()]),
         "tasks": {name: [place, without_labels(schema[name])] for name, place in places.items()},
         "labels": {name: label for name, label in item.labels.items() if places[name] == ELSEWHERE},
         **({"root": root} if at else {"empty": [*item.labels]}),
+        **({} if ranks == sorted(ranks) else {"order": [ranks.index(at) for at in range(len(ranks))]}),
     }
     return doc
 
