@@ -11,7 +11,7 @@ from bursar.comparison import paired
 from bursar.comparison.paired import matched, t_test
 from bursar.ragged import FloatArray
 
-EXACT_UP_TO = 14  # observations whose signs are flipped in all ways; of more, so many random ways
+EXACT_UP_TO = 14  # pairs: up to here all sign flips are tried, beyond it a random sample
 FLIPS = 9999
 
 

@@ -144,7 +144,7 @@ def measured(
 def label_limits(
     config: CampaignConfig, tasks: Sequence[str], rounds: int, room: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The fewest and the most labels of each task in these rounds, if there is room for so many."""
+    """The minimum and maximum number of labels of each task in these rounds, capped by what is left."""
     limits = [config.limits.tasks.get(name, TaskLimit()) for name in tasks]
     return tuple(rounds * limit.at_least for limit in limits), tuple(
         left if limit.at_most is None else min(rounds * limit.at_most, left)
